@@ -1,0 +1,61 @@
+package tenancy
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+)
+
+// GateState is what every data database knows of a tenant.
+type GateState struct {
+	State         string // "open", "suspended", "closed"
+	Layout        string // how its keys are spread over numbers
+	IdentityState string // "open", "importing"
+}
+
+// Gates opens and closes tenants on the data databases.
+type Gates struct {
+	router *postgres.Router
+}
+
+// NewGates makes the gates of all the router's data databases.
+func NewGates(router *postgres.Router) *Gates { return &Gates{router} }
+
+// sqlLockTenantGate waits for every transaction of the tenant that is under
+// way: each holds this lock shared until it ends.
+const sqlLockTenantGate = `SELECT pg_advisory_xact_lock(tenant_gate_lock($1))`
+
+const sqlSetTenant = `SELECT set_config('holdfast.tenant', $1::uuid::text, true)`
+
+const sqlSetTenantGate = `
+INSERT INTO tenant_gates (tenant_id, state, layout, identity_state)
+VALUES ($1, $2, $3, $4)
+ON CONFLICT (tenant_id) DO UPDATE
+   SET state = excluded.state, layout = excluded.layout, identity_state = excluded.identity_state`
+
+// Set puts the tenant's gate into a state on every data database, one after
+// the other. It is idempotent: whoever gets an error repeats the whole. When it
+// returns nil, no transaction that was admitted under the former state is still
+// under way anywhere.
+func (g *Gates) Set(ctx context.Context, tenant domain.TenantID, state GateState) error {
+	for _, db := range g.router.Databases() {
+		if err := g.setOn(ctx, db, tenant, state); err != nil {
+			return fmt.Errorf("gate on %s: %w", db.Name, err)
+		}
+	}
+	return nil
+}
+
+func (g *Gates) setOn(ctx context.Context, db *postgres.Database, tenant domain.TenantID, state GateState) error {
+	return postgres.Classify(pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
+		batch := &pgx.Batch{}
+		batch.Queue(sqlSetTenant, tenant)
+		batch.Queue(sqlLockTenantGate, tenant)
+		batch.Queue(sqlSetTenantGate, tenant, state.State, state.Layout, state.IdentityState)
+		return tx.SendBatch(ctx, batch).Close()
+	}))
+}

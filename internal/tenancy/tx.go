@@ -1,0 +1,193 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+)
+
+// Purpose is what a domain transaction is for. The table in enter says which
+// state of a gate admits which.
+type Purpose string
+
+const (
+	Serve  Purpose = "serve"  // reads and writes of an open tenant
+	Import Purpose = "import" // writes of a tenant whose namespace is still importing
+	Export Purpose = "export" // reads; of a suspended tenant too
+	Move   Purpose = "move"   // numbers that are closed
+)
+
+// What this process knows of rules that a data database may require.
+const (
+	knownRecordFormat = 1
+	knownLeaseRules   = 1
+)
+
+// Entry names what a domain transaction touches.
+type Entry struct {
+	Tenant   domain.TenantID
+	Numbers  []domain.Number // distinct, all of one database
+	Purpose  Purpose
+	Layout   string // domain.Layout where the identity domain is touched, else ""
+	ReadOnly bool
+}
+
+// Tx is a domain transaction: one tenant's, on one database. The tenant rides on
+// it and goes ahead of every statement's arguments, so a query can't be written
+// without it.
+//
+// Statements are queued and sent together. begin and enter go ahead of the
+// first Send, and commit goes behind the last one, so a transaction that queues
+// everything at once costs one round trip.
+type Tx struct {
+	entry Entry
+	conn  *pgxpool.Conn
+	batch *pgx.Batch
+	begun pgx.Tx
+}
+
+// Run enters the gates on db, calls fn, sends what fn left queued, and commits.
+// An error from fn, or from any statement, rolls everything back.
+//
+// What is left queued when fn returns goes out in one round trip with the
+// commit, so its callbacks may read rows but can no longer stop the commit. A
+// statement whose count is a guard must be sent, and the count be looked at,
+// before fn returns.
+//
+// Errors: the gates' refusals (forbidden or unavailable), unavailable when the
+// database can't be reached or is too busy, outcome unknown when the connection
+// was lost on a commit that wrote.
+func Run(ctx context.Context, db *postgres.Database, entry Entry, fn func(ctx context.Context, tx *Tx) error) error {
+	conn, err := db.Pool.Acquire(ctx)
+	if err != nil {
+		return postgres.Classify(err)
+	}
+	// A connection that is still inside a transaction is closed by Release, and
+	// so never reaches the next caller.
+	defer conn.Release()
+
+	tx := &Tx{entry: entry, conn: conn, batch: beginBatch(entry)}
+	defer tx.rollback(ctx)
+	if err := fn(ctx, tx); err != nil {
+		return err
+	}
+	return tx.commit(ctx)
+}
+
+const sqlEnter = `SELECT enter($1, $2, $3, $4, $5, $6)`
+
+func beginBatch(entry Entry) *pgx.Batch {
+	options := pgx.TxOptions{AccessMode: pgx.ReadWrite}
+	if entry.ReadOnly {
+		options.AccessMode = pgx.ReadOnly
+	}
+	numbers := make([]int16, len(entry.Numbers))
+	for i, n := range entry.Numbers {
+		numbers[i] = int16(n)
+	}
+	var layout *string
+	if entry.Layout != "" {
+		layout = &entry.Layout
+	}
+	batch := &pgx.Batch{}
+	batch.BeginTx(options)
+	batch.Queue(sqlEnter, entry.Tenant, numbers, string(entry.Purpose), layout, knownRecordFormat, knownLeaseRules)
+	return batch
+}
+
+// Tenant is whose transaction it is.
+func (tx *Tx) Tenant() domain.TenantID { return tx.entry.Tenant }
+
+// Queue adds a statement. $1 is the tenant; args begin at $2.
+func (tx *Tx) Queue(sql string, args ...any) *pgx.QueuedQuery {
+	all := make([]any, 0, len(args)+1)
+	all = append(all, tx.entry.Tenant)
+	return tx.batch.Queue(sql, append(all, args...)...)
+}
+
+// Send sends what is queued and calls the callbacks.
+func (tx *Tx) Send(ctx context.Context) error {
+	if tx.batch.Len() == 0 {
+		return nil
+	}
+	batch := tx.batch
+	tx.batch = &pgx.Batch{}
+	results := tx.conn.SendBatch(ctx, batch)
+	if tx.begun == nil {
+		tx.begun = results.Tx()
+	}
+	return gateError(postgres.Classify(results.Close()))
+}
+
+const sqlNow = `SELECT clock_timestamp() WHERE $1::uuid IS NOT NULL`
+
+// QueueNow reads the database's clock, which is the one that decides terms and
+// deadlines. Queue it behind the statement that takes the locks.
+func (tx *Tx) QueueNow(now *time.Time) {
+	tx.Queue(sqlNow).QueryRow(func(row pgx.Row) error { return row.Scan(now) })
+}
+
+func (tx *Tx) commit(ctx context.Context) error {
+	var outcome pgconn.CommandTag
+	batch := tx.batch
+	batch.Queue("commit").Exec(func(tag pgconn.CommandTag) error { outcome = tag; return nil })
+	results := tx.conn.SendBatch(ctx, batch)
+	err := results.Close()
+	switch {
+	case err == nil && outcome.String() != "COMMIT":
+		return fmt.Errorf("commit answered %q", outcome)
+	case err == nil:
+		return nil
+	case tx.entry.ReadOnly:
+		return gateError(postgres.Classify(err))
+	default:
+		return gateError(postgres.CommitFailed(err))
+	}
+}
+
+// rollback ends a transaction that did not commit, even for a caller that has
+// gone, so that its locks are free at once.
+func (tx *Tx) rollback(ctx context.Context) {
+	if tx.conn.Conn().IsClosed() || tx.conn.Conn().PgConn().TxStatus() == 'I' {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	tx.conn.Exec(ctx, "rollback") // on failure Release closes the connection, which rolls back too
+}
+
+// gateError gives enter's refusals their kinds.
+func gateError(err error) error {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return err
+	}
+	switch pg.Code {
+	case "HF001", "HF002":
+		return domain.Unavailable("partition_unavailable",
+			"A partition that the request needs is being moved or is closed for now. Try again.").After(5 * time.Second).Because(pg)
+	case "HF003":
+		return domain.Unavailable("process_outdated",
+			"This server is older than the data it was asked for. Try again.").After(time.Second).Because(pg)
+	case "HF004":
+		return domain.Forbidden("tenant_closed", "The tenant is not open.").Because(pg)
+	case "HF005":
+		return domain.Forbidden("tenant_suspended", "The tenant is suspended. Ask its operator to resume it.").Because(pg)
+	case "HF006":
+		return domain.Forbidden("layout_unknown",
+			"The tenant's namespace has a layout that this server does not serve.").Because(pg)
+	case "HF007":
+		return domain.Forbidden("namespace_importing",
+			"The tenant's namespace is not in the state that this operation needs: it is still importing, or no longer.").Because(pg)
+	default:
+		return err
+	}
+}

@@ -1,0 +1,92 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+)
+
+// Store keeps, in the control database, who the tenants and the operators are,
+// and which keys they hold. Its methods that act for somebody demand the
+// caller's Scope and check it themselves.
+type Store struct {
+	control *pgxpool.Pool
+	gates   TenantGates
+	keys    *ServerKeys
+	now     func() time.Time
+}
+
+// TenantGates is what the store needs of Gates.
+type TenantGates interface {
+	Set(ctx context.Context, tenant domain.TenantID, state GateState) error
+}
+
+// NewStore makes the store. The keys must include every server key under which
+// something is still kept. The clock stamps rows and judges expiry.
+func NewStore(control *pgxpool.Pool, gates TenantGates, keys *ServerKeys, now func() time.Time) *Store {
+	return &Store{control: control, gates: gates, keys: keys, now: now}
+}
+
+const sqlEnterControl = `SELECT enter_control($1)`
+
+// controlTx runs fn in a transaction of the control database whose row-level
+// security shows the tenant's rows only; with Operators, the operators' rows
+// and the list of tenants.
+func (s *Store) controlTx(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error {
+	tx, err := s.beginControl(ctx, tenant, pgx.ReadWrite)
+	if err != nil {
+		return postgres.Classify(err)
+	}
+	defer rollback(ctx, tx)
+	if err := fn(tx); err != nil {
+		return postgres.Classify(err)
+	}
+	err = tx.Commit(ctx)
+	if errors.Is(err, pgx.ErrTxCommitRollback) {
+		return err // a statement had failed and fn swallowed it: a bug, and a known outcome
+	}
+	return postgres.CommitFailed(err)
+}
+
+// controlRead is controlTx for what writes nothing.
+func (s *Store) controlRead(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error {
+	tx, err := s.beginControl(ctx, tenant, pgx.ReadOnly)
+	if err != nil {
+		return postgres.Classify(err)
+	}
+	defer rollback(ctx, tx)
+	return postgres.Classify(fn(tx))
+}
+
+func (s *Store) beginControl(ctx context.Context, tenant domain.TenantID, mode pgx.TxAccessMode) (pgx.Tx, error) {
+	tx, err := s.control.BeginTx(ctx, pgx.TxOptions{AccessMode: mode})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, sqlEnterControl, tenant); err != nil {
+		rollback(ctx, tx)
+		return nil, err
+	}
+	return tx, nil
+}
+
+// rollback ends what did not commit, even for a caller that has gone, so that
+// its locks are free at once. After a commit it does nothing.
+func rollback(ctx context.Context, tx pgx.Tx) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	tx.Rollback(ctx) // on failure pgx closes the connection, which rolls back too
+}
+
+// List is one page of a list: Limit rows at most (1 to 1,000), those whose
+// position comes after After. The zero After begins at the start.
+type List[P any] struct {
+	After P
+	Limit int
+}

@@ -91,7 +91,7 @@ BEGIN
 
     IF v_here <> cardinality(p_numbers) THEN
         RAISE EXCEPTION 'a number is not on this database' USING ERRCODE = 'HF001';
-    ELSIF v_open <> CASE WHEN p_purpose = 'move' THEN 0 ELSE v_here END THEN
+    ELSIF v_open <> (CASE WHEN p_purpose = 'move' THEN 0 ELSE v_here END) THEN
         RAISE EXCEPTION 'a number is not open for %', p_purpose USING ERRCODE = 'HF002';
     ELSIF v_unknown > 0 THEN
         RAISE EXCEPTION 'this process knows too little' USING ERRCODE = 'HF003';
@@ -104,7 +104,7 @@ BEGIN
     ELSIF p_layout IS NOT NULL AND v_gate.layout <> p_layout THEN
         RAISE EXCEPTION 'the tenant has another layout' USING ERRCODE = 'HF006';
     ELSIF p_layout IS NOT NULL AND p_purpose IN ('serve', 'import')
-          AND v_gate.identity_state <> CASE p_purpose WHEN 'import' THEN 'importing' ELSE 'open' END THEN
+          AND v_gate.identity_state <> (CASE p_purpose WHEN 'import' THEN 'importing' ELSE 'open' END) THEN
         RAISE EXCEPTION 'the namespace is %', v_gate.identity_state USING ERRCODE = 'HF007';
     END IF;
 END $$;

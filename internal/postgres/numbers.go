@@ -1,0 +1,163 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+// Gate is a number's row on a data database.
+type Gate struct {
+	Number       domain.Number
+	State        string // "open", "closed"
+	RecordFormat int16  // the lowest record format that a process must know
+	LeaseRules   int16  // likewise, the lease rules
+}
+
+const sqlGates = `SELECT number, state, record_format, lease_rules FROM number_gates ORDER BY number`
+
+// ReadGates are the gates that a data database has, by number, ascending.
+func ReadGates(ctx context.Context, db *pgxpool.Pool) ([]Gate, error) {
+	rows, _ := db.Query(ctx, sqlGates)
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Gate])
+}
+
+// The first record format and lease rules: every process knows them.
+const sqlOpenNumbers = `
+INSERT INTO number_gates (number, state, record_format, lease_rules)
+SELECT n, 'open', 1, 1 FROM unnest($1::smallint[]) n`
+
+const sqlAnyTenant = `SELECT EXISTS (SELECT FROM tenants)`
+
+// OpenNumbers opens each number on the database that the placement puts it on,
+// when no database has it yet, and gives the numbers that it opened, by the
+// database's name. It runs as the owner, and alone (LockSchema).
+//
+// It refuses, and opens nothing, when a number is open where the placement
+// doesn't put it, or is known only elsewhere: moving a number is another
+// procedure. And it refuses to open a number once there are tenants: every
+// number was opened before the first of them was made, so the database that has
+// it is missing from the configuration, and opening it anew would lose what is
+// unique.
+func OpenNumbers(ctx context.Context, router *Router) (map[string][]domain.Number, error) {
+	gates := map[string][]Gate{}
+	for _, db := range router.Databases() {
+		found, err := ReadGates(ctx, db.Pool)
+		if err != nil {
+			return nil, fmt.Errorf("data database %s: %w", db.Name, err)
+		}
+		gates[db.Name] = found
+	}
+	missing, err := missingNumbers(router.Databases(), gates)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	inUse, err := anyTenant(ctx, router.Control())
+	if err != nil {
+		return nil, fmt.Errorf("control database: %w", err)
+	}
+	if inUse {
+		return nil, fmt.Errorf("there are tenants already, and no configured database has the numbers %s: "+
+			"is one missing from HOLDFAST_DATA_URLS?", formatNumbers(missing))
+	}
+	opened := map[string][]domain.Number{}
+	for _, db := range router.Databases() {
+		numbers := slices.DeleteFunc(slices.Clone(db.Numbers), func(n domain.Number) bool { return !slices.Contains(missing, n) })
+		if len(numbers) == 0 {
+			continue
+		}
+		// A crash between two databases leaves the rest of the numbers to the
+		// next run: nothing is served before all are open.
+		if err := openNumbers(ctx, db.Pool, numbers); err != nil {
+			return opened, fmt.Errorf("data database %s: %w", db.Name, err)
+		}
+		opened[db.Name] = numbers
+	}
+	return opened, nil
+}
+
+// missingNumbers are those that no database has. The error names every number
+// that the placement and the databases disagree on.
+func missingNumbers(databases []*Database, gates map[string][]Gate) ([]domain.Number, error) {
+	var missing []domain.Number
+	var faults []error
+	for _, home := range databases {
+		for _, n := range home.Numbers {
+			atHome, elsewhere := false, []string{}
+			for _, db := range databases {
+				i := slices.IndexFunc(gates[db.Name], func(g Gate) bool { return g.Number == n })
+				switch {
+				case i < 0:
+				case db == home:
+					atHome = true
+				case gates[db.Name][i].State == "open":
+					faults = append(faults, fmt.Errorf("number %d is open on %s, and the placement puts it on %s", n, db.Name, home.Name))
+				default:
+					elsewhere = append(elsewhere, db.Name)
+				}
+			}
+			switch {
+			case atHome:
+			case len(elsewhere) > 0:
+				faults = append(faults, fmt.Errorf("number %d is closed on %s, and not yet on %s, where the placement puts it",
+					n, strings.Join(elsewhere, ", "), home.Name))
+			default:
+				missing = append(missing, n)
+			}
+		}
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(append(faults, errors.New("moving numbers takes more than another placement"))...)
+	}
+	slices.Sort(missing)
+	return missing, nil
+}
+
+func anyTenant(ctx context.Context, control *pgxpool.Pool) (found bool, err error) {
+	err = pgx.BeginFunc(ctx, control, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT enter_control($1)`, domain.TenantID{}); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, sqlAnyTenant).Scan(&found)
+	})
+	return found, err
+}
+
+func openNumbers(ctx context.Context, db *pgxpool.Pool, numbers []domain.Number) error {
+	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT enter_operator()`); err != nil {
+			return err
+		}
+		signed := make([]int16, len(numbers))
+		for i, n := range numbers {
+			signed[i] = int16(n)
+		}
+		_, err := tx.Exec(ctx, sqlOpenNumbers, signed)
+		return err
+	})
+}
+
+// formatNumbers writes ascending numbers as a placement does: "0-31,40".
+func formatNumbers(numbers []domain.Number) string {
+	var runs []string
+	for i := 0; i < len(numbers); {
+		j := i
+		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
+			j++
+		}
+		if i == j {
+			runs = append(runs, fmt.Sprint(numbers[i]))
+		} else {
+			runs = append(runs, fmt.Sprintf("%d-%d", numbers[i], numbers[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(runs, ",")
+}

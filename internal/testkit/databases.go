@@ -1,0 +1,146 @@
+package testkit
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+)
+
+// Installation is a control database and its data databases, "data1" and so
+// on, with the numbers spread over them in equal runs.
+type Installation struct {
+	server  server
+	control string   // the database's name on the server
+	data    []string // likewise
+}
+
+// Databases gives the test an installation of its own: a control database and
+// n data databases (1 to 64), migrated, with every number open. They are
+// dropped when the test ends, whoever is still connected.
+func Databases(t testing.TB, n int) *Installation {
+	t.Helper()
+	s := connectServer(t)
+	installation, err := clone(t.Context(), s, n)
+	// Whatever was made is dropped, even if not all could be.
+	t.Cleanup(func() {
+		if err := installation.drop(); err != nil {
+			t.Errorf("drop the test's databases: %v", err)
+		}
+	})
+	if err != nil {
+		t.Fatalf("make the test's databases: %v", err)
+	}
+	return installation
+}
+
+func clone(ctx context.Context, s server, n int) (*Installation, error) {
+	installation := &Installation{server: s}
+	admin, err := s.connect(ctx)
+	if err != nil {
+		return installation, err
+	}
+	defer admin.Close(context.WithoutCancel(ctx))
+	templates, err := templatesFor(s, n)
+	if err != nil {
+		return installation, err
+	}
+	if err := templates.ensure(ctx, admin); err != nil {
+		return installation, fmt.Errorf("templates: %w", err)
+	}
+	name := "hf_" + strings.ToLower(rand.Text()[:12])
+	create := func(database, template string) error {
+		_, err := admin.Exec(ctx, "CREATE DATABASE "+database+" OWNER holdfast_owner TEMPLATE "+template)
+		return err
+	}
+	if err := create(name+"_control", templates.control); err != nil {
+		return installation, err
+	}
+	installation.control = name + "_control"
+	for i, template := range templates.data {
+		database := fmt.Sprintf("%s_data%d", name, i+1)
+		if err := create(database, template); err != nil {
+			return installation, err
+		}
+		installation.data = append(installation.data, database)
+	}
+	return installation, nil
+}
+
+func (in *Installation) drop() error {
+	if in.control == "" {
+		return nil
+	}
+	ctx := context.Background() // the test's is done
+	admin, err := in.server.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer admin.Close(ctx)
+	for _, database := range append([]string{in.control}, in.data...) {
+		if _, err := admin.Exec(ctx, "DROP DATABASE "+database+" WITH (FORCE)"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Settings connect as one of the fixed roles.
+func (in *Installation) Settings(role string) postgres.Settings {
+	s := postgres.Settings{
+		Control:  in.server.plainURL(in.control),
+		Role:     role,
+		Password: in.server.password(role),
+		PoolSize: 4,
+	}
+	var names []string
+	for i, database := range in.data {
+		name := fmt.Sprintf("data%d", i+1)
+		names = append(names, name)
+		s.Data = append(s.Data, postgres.Location{Name: name, URL: in.server.plainURL(database)})
+	}
+	s.Placement = postgres.Spread(names...)
+	return s
+}
+
+// Router connects as one of the fixed roles, until the test ends.
+func (in *Installation) Router(t testing.TB, role string) *postgres.Router {
+	t.Helper()
+	router, err := postgres.Open(t.Context(), in.Settings(role))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(router.Close)
+	return router
+}
+
+// Admin connects to a database ("control", "data1", …) as the superuser, who
+// sees all tenants' rows, until the test ends.
+func (in *Installation) Admin(t testing.TB, name string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), in.AdminURL(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// AdminURL is the superuser's URL of a database ("control", "data1", …).
+func (in *Installation) AdminURL(t testing.TB, name string) string {
+	t.Helper()
+	if name == "control" {
+		return in.server.adminURL(in.control)
+	}
+	i := slices.IndexFunc(in.data, func(database string) bool { return strings.HasSuffix(database, "_"+name) })
+	if i < 0 {
+		t.Fatalf("the test has no database %q", name)
+	}
+	return in.server.adminURL(in.data[i])
+}

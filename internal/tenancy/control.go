@@ -90,3 +90,15 @@ type List[P any] struct {
 	After P
 	Limit int
 }
+
+const maxPage = 1000
+
+func (l List[P]) limit() int { return min(max(l.Limit, 1), maxPage) }
+
+// cut takes the row that was read beyond the limit, to learn that there are more.
+func cut[T any](rows []T, limit int) (page []T, more bool) {
+	if len(rows) <= limit {
+		return rows, false
+	}
+	return rows[:limit], true
+}

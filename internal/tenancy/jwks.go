@@ -1,13 +1,18 @@
 package tenancy
 
-import "time"
+import (
+	"encoding/base64"
+	"time"
+)
 
 // JWKSMaxAge is how long the key set may be cached. A key is published for
 // longer than that before it signs.
 const JWKSMaxAge = 10 * time.Minute
 
-// JWKS is the set of public keys (RFC 7517), for /.well-known/jwks.json with
-// Cache-Control: public, max-age=600.
+// JWKSCacheControl is the Cache-Control header of the key set.
+const JWKSCacheControl = "public, max-age=600"
+
+// JWKS is the set of public keys (RFC 7517), for /.well-known/jwks.json.
 type JWKS struct {
 	Keys []JWK `json:"keys"`
 }
@@ -23,5 +28,21 @@ type JWK struct {
 }
 
 // JWKS gives every key whose tokens may still be in use, and the one to come.
-// Unavailable until the first Poll.
-func (t *Tokens) JWKS() (JWKS, error) { panic("unwritten") }
+// Unavailable auth_unavailable until the first Poll.
+func (t *Tokens) JWKS() (JWKS, error) {
+	ring := t.ring.Load()
+	if ring == nil {
+		return JWKS{}, errAuthUnavailable()
+	}
+	set := JWKS{Keys: []JWK{}}
+	for _, k := range ring.keys {
+		if !t.now().Before(k.verifiesUntil) {
+			continue
+		}
+		set.Keys = append(set.Keys, JWK{
+			KeyType: "OKP", Curve: "Ed25519", Use: "sig", Algorithm: "EdDSA",
+			KeyID: k.id, X: base64.RawURLEncoding.EncodeToString(k.public),
+		})
+	}
+	return set, nil
+}

@@ -2,7 +2,12 @@ package tenancy
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+	"regexp"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
@@ -28,11 +33,33 @@ type Tenant struct {
 	UpdatedAt     time.Time
 }
 
+const tenantColumns = `tenant_id, name, state, layout, identity_state, handle_policy, revision, created_at, updated_at`
+
+func scanTenant(row pgx.CollectableRow) (Tenant, error) {
+	var t Tenant
+	err := row.Scan(&t.ID, &t.Name, &t.State, &t.Layout, &t.IdentityState, &t.HandlePolicy, &t.Revision, &t.CreatedAt, &t.UpdatedAt)
+	t.CreatedAt, t.UpdatedAt = t.CreatedAt.UTC(), t.UpdatedAt.UTC()
+	return t, err
+}
+
 // NewTenant asks for a tenant.
 type NewTenant struct {
 	Name           string // [a-z0-9][a-z0-9-]{0,62}
 	HandlePolicy   string // "ascii", "unicode"
 	IdempotencyKey string // at most 255 characters; empty for none
+}
+
+var tenantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+func (want NewTenant) check() error {
+	if !tenantName.MatchString(want.Name) {
+		return domain.Invalid("tenant_name_invalid",
+			"A tenant's name has 1 to 63 characters of a-z, 0-9 and -, and doesn't begin with -.").At("/name")
+	}
+	if want.HandlePolicy != "ascii" && want.HandlePolicy != "unicode" {
+		return domain.Invalid("handle_policy_unknown", `The handle policy is "ascii" or "unicode".`).At("/handle_policy")
+	}
+	return nil
 }
 
 // CreateTenant makes a tenant and opens it on every data database. It resumes:
@@ -42,31 +69,102 @@ type NewTenant struct {
 // Errors: forbidden; invalid (idempotency_key_reused, when the key was used with
 // another request); conflict tenant_name_taken; unavailable; outcome unknown.
 func (s *Store) CreateTenant(ctx context.Context, caller Scope, want NewTenant) (t Tenant, replayed bool, err error) {
-	panic("unwritten")
+	if err := demand(caller, OperatorTenants); err != nil {
+		return Tenant{}, false, err
+	}
+	if err := want.check(); err != nil {
+		return Tenant{}, false, err
+	}
+	var id domain.TenantID
+	if err := identify(ctx, s, caller, &id, "tenant", Operators, want.IdempotencyKey); err != nil {
+		return Tenant{}, false, err
+	}
+	err = s.controlTx(ctx, Operators, func(tx pgx.Tx) error {
+		t, replayed, err = s.createTenantTx(ctx, tx, id, want)
+		return err
+	})
+	if err != nil {
+		return Tenant{}, false, err
+	}
+	// A crash here leaves a tenant that is provisioning: nobody can call it, and
+	// a retry, or a resume, opens it.
+	t, err = s.openTenant(ctx, t)
+	return t, replayed, err
+}
+
+// sqlCreateTenant does nothing when the id or the name is taken; which of them,
+// a second read tells.
+const sqlCreateTenant = `
+INSERT INTO tenants (tenant_id, name, state, layout, identity_state, handle_policy, id_key, fingerprint, revision, created_at, updated_at)
+VALUES ($1, $2, 'provisioning', $3, 'open', $4, $5, $6, 1, $7, $7)
+ON CONFLICT DO NOTHING
+RETURNING ` + tenantColumns
+
+const sqlTenantFingerprint = `SELECT fingerprint = $2 FROM tenants WHERE tenant_id = $1`
+
+func (s *Store) createTenantTx(ctx context.Context, tx pgx.Tx, id domain.TenantID, want NewTenant) (t Tenant, replayed bool, err error) {
+	idKey := make([]byte, 32)
+	rand.Read(idKey)
+	print := fingerprint("tenant", want.Name, want.HandlePolicy)
+	rows, _ := tx.Query(ctx, sqlCreateTenant, id, want.Name, domain.Layout, want.HandlePolicy, idKey, print, s.now())
+	t, err = pgx.CollectExactlyOneRow(rows, scanTenant)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return t, false, err
+	}
+	var same bool
+	err = tx.QueryRow(ctx, sqlTenantFingerprint, id, print).Scan(&same)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return Tenant{}, false, domain.Conflict("tenant_name_taken", "Another tenant has that name.").At("/name")
+	case err != nil:
+		return Tenant{}, false, err
+	case !same:
+		return Tenant{}, false, errKeyReused()
+	}
+	t, err = tenantTx(ctx, tx, id)
+	return t, true, err
 }
 
 // Tenant reads a tenant. Errors: forbidden; not found tenant_not_found.
-func (s *Store) Tenant(ctx context.Context, caller Scope, id domain.TenantID) (Tenant, error) {
-	panic("unwritten")
+func (s *Store) Tenant(ctx context.Context, caller Scope, id domain.TenantID) (t Tenant, err error) {
+	if err := demand(caller, OperatorTenants); err != nil {
+		return Tenant{}, err
+	}
+	return s.tenant(ctx, id)
 }
+
+func (s *Store) tenant(ctx context.Context, id domain.TenantID) (t Tenant, err error) {
+	err = s.controlRead(ctx, Operators, func(tx pgx.Tx) error {
+		t, err = tenantTx(ctx, tx, id)
+		return err
+	})
+	return t, err
+}
+
+const sqlTenant = `SELECT ` + tenantColumns + ` FROM tenants WHERE tenant_id = $1`
+
+func tenantTx(ctx context.Context, tx pgx.Tx, id domain.TenantID) (Tenant, error) {
+	rows, _ := tx.Query(ctx, sqlTenant, id)
+	t, err := pgx.CollectExactlyOneRow(rows, scanTenant)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Tenant{}, domain.NotFound("tenant_not_found", "There is no tenant of that id.")
+	}
+	return t, err
+}
+
+const sqlTenants = `SELECT ` + tenantColumns + ` FROM tenants WHERE name > $1 ORDER BY name LIMIT $2`
 
 // Tenants lists tenants by name. The position is the last name; more tells that
 // others follow.
 func (s *Store) Tenants(ctx context.Context, caller Scope, page List[string]) (tenants []Tenant, more bool, err error) {
-	panic("unwritten")
-}
-
-// SuspendTenant refuses the tenant's calls, on every process, until it is
-// resumed. Suspending a suspended tenant changes nothing.
-//
-// Errors: forbidden; not found tenant_not_found; conflict tenant_provisioning;
-// unavailable; outcome unknown. Whoever gets one of the last two repeats it.
-func (s *Store) SuspendTenant(ctx context.Context, caller Scope, id domain.TenantID) (Tenant, error) {
-	panic("unwritten")
-}
-
-// ResumeTenant undoes SuspendTenant. Tokens bought before the suspension, and
-// not yet expired, work again.
-func (s *Store) ResumeTenant(ctx context.Context, caller Scope, id domain.TenantID) (Tenant, error) {
-	panic("unwritten")
+	if err := demand(caller, OperatorTenants); err != nil {
+		return nil, false, err
+	}
+	err = s.controlRead(ctx, Operators, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, sqlTenants, page.After, page.limit()+1)
+		tenants, err = pgx.CollectRows(rows, scanTenant)
+		return err
+	})
+	tenants, more = cut(tenants, page.limit())
+	return tenants, more, err
 }

@@ -24,6 +24,15 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
+-- Ids of what operators make derive from this key and from idempotency keys, so
+-- it must never change: server keys rotate, this one doesn't. The row is also
+-- the lock for what happens once an installation at a time.
+CREATE TABLE installation (
+    only_row boolean PRIMARY KEY CHECK (only_row),
+    id_key   bytea NOT NULL CHECK (octet_length(id_key) = 32)
+);
+INSERT INTO installation VALUES (true, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
+
 CREATE TABLE tenants (
     tenant_id      uuid PRIMARY KEY,
     name           text COLLATE "C" NOT NULL UNIQUE,
@@ -50,13 +59,15 @@ CREATE TABLE principals (
     UNIQUE (tenant_id, name)
 );
 
+-- The secret derives from a server key, whose id stays beside it, or was given
+-- by the configuration, and then there is no id.
 CREATE TABLE api_keys (
     tenant_id     uuid NOT NULL,
     key_id        uuid NOT NULL,
     principal_id  uuid NOT NULL,
     label         text NOT NULL,
     secret_hash   bytea NOT NULL CHECK (octet_length(secret_hash) = 32),
-    server_key_id text NOT NULL,
+    server_key_id text,
     fingerprint   bytea NOT NULL,
     created_at    timestamptz NOT NULL,
     expires_at    timestamptz,
@@ -95,9 +106,13 @@ CREATE TABLE revocations (
     revoked_at timestamptz NOT NULL
 );
 
+ALTER TABLE installation ENABLE ROW LEVEL SECURITY;
+ALTER TABLE installation FORCE ROW LEVEL SECURITY;
+CREATE POLICY operator ON installation USING (holdfast_operator());
 ALTER TABLE tenants ENABLE ROW LEVEL SECURITY;
 ALTER TABLE tenants FORCE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON tenants USING (tenant_id = holdfast_tenant() OR holdfast_operator());
+CREATE POLICY tenant ON tenants FOR SELECT USING (tenant_id = holdfast_tenant());
+CREATE POLICY operator ON tenants USING (holdfast_operator());
 ALTER TABLE principals ENABLE ROW LEVEL SECURITY;
 ALTER TABLE principals FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON principals USING (tenant_id = holdfast_tenant());
@@ -131,6 +146,7 @@ REVOKE CREATE ON SCHEMA public FROM holdfast_scanner;
 REVOKE EXECUTE ON FUNCTION tenant_of_key(uuid) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION tenant_of_key(uuid) TO holdfast_api;
 
+GRANT SELECT, UPDATE (only_row) ON installation TO holdfast_api; -- a row lock takes the right to update something
 GRANT SELECT, INSERT, UPDATE ON tenants, principals, api_keys, signing_keys TO holdfast_api;
 GRANT DELETE ON signing_keys TO holdfast_api;
 GRANT SELECT, UPDATE ON revocation_counter TO holdfast_api;

@@ -1,0 +1,107 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+// A tenant's state stands in its control row, and follows from there to the
+// gates of the data databases and, by the revocation counter, to what processes
+// remember. The row goes first: it is where the others are repaired from.
+
+// SuspendTenant refuses the tenant's calls, on every process, until it is
+// resumed. Suspending a suspended tenant changes nothing.
+//
+// Errors: forbidden; not found tenant_not_found; conflict tenant_provisioning;
+// unavailable; outcome unknown. Whoever gets one of the last two repeats it.
+func (s *Store) SuspendTenant(ctx context.Context, caller Scope, id domain.TenantID) (Tenant, error) {
+	if err := demand(caller, OperatorTenants); err != nil {
+		return Tenant{}, err
+	}
+	t, err := s.moveTenant(ctx, id, TenantActive, TenantSuspended)
+	if err != nil {
+		return Tenant{}, err
+	}
+	if t.State == TenantProvisioning {
+		return Tenant{}, errProvisioning()
+	}
+	// A crash here leaves the tenant's gates open: tokens are refused, requests
+	// that were admitted go on, and a retry closes the gates.
+	return s.settleGates(ctx, t)
+}
+
+// ResumeTenant undoes SuspendTenant, and opens a tenant whose making was
+// interrupted. Tokens bought before the suspension, and not yet expired, work
+// again. Resuming an active tenant changes nothing. Errors: as SuspendTenant.
+func (s *Store) ResumeTenant(ctx context.Context, caller Scope, id domain.TenantID) (Tenant, error) {
+	if err := demand(caller, OperatorTenants); err != nil {
+		return Tenant{}, err
+	}
+	t, err := s.moveTenant(ctx, id, TenantSuspended, TenantActive)
+	if err != nil {
+		return Tenant{}, err
+	}
+	return s.openTenant(ctx, t)
+}
+
+// openTenant opens the gates of a tenant and makes it active if it was
+// provisioning: only a tenant that is open everywhere is active.
+func (s *Store) openTenant(ctx context.Context, t Tenant) (Tenant, error) {
+	t, err := s.settleGates(ctx, t)
+	if err != nil || t.State != TenantProvisioning {
+		return t, err
+	}
+	return s.moveTenant(ctx, t.ID, TenantProvisioning, TenantActive)
+}
+
+// settleGates puts the gates into the state that the control row demands. A
+// change of the row under way may put them into another at the same time, so
+// whoever comes last looks whether the row is still the one it went by.
+func (s *Store) settleGates(ctx context.Context, t Tenant) (Tenant, error) {
+	for {
+		gate := GateState{State: "open", Layout: t.Layout, IdentityState: t.IdentityState}
+		if t.State == TenantSuspended {
+			gate.State = "suspended"
+		}
+		if err := s.gates.Set(ctx, t.ID, gate); err != nil {
+			return Tenant{}, err
+		}
+		now, err := s.tenant(ctx, t.ID)
+		if err != nil || now.Revision == t.Revision {
+			return now, err
+		}
+		t = now
+	}
+}
+
+const sqlMoveTenant = `
+UPDATE tenants SET state = $3, revision = revision + 1, updated_at = $4
+ WHERE tenant_id = $1 AND state = $2
+RETURNING ` + tenantColumns
+
+// moveTenant changes the state if it is from, and gives the tenant as it
+// is then.
+func (s *Store) moveTenant(ctx context.Context, id domain.TenantID, from, to string) (t Tenant, err error) {
+	err = s.controlTx(ctx, Operators, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, sqlMoveTenant, id, from, to, s.now())
+		t, err = pgx.CollectExactlyOneRow(rows, scanTenant)
+		if errors.Is(err, pgx.ErrNoRows) {
+			t, err = tenantTx(ctx, tx, id)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		return s.revokeTx(ctx, tx, revocation{Tenant: id, Kind: revokedTenant, Subject: id})
+	})
+	return t, err
+}
+
+func errProvisioning() error {
+	return domain.Conflict("tenant_provisioning",
+		"The tenant is still being made. Repeat its creation with the same Idempotency-Key, or resume it.")
+}

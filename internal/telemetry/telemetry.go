@@ -40,8 +40,9 @@ type Telemetry struct {
 // variables. It connects to nothing: a collector that is down costs spans and
 // never the start. It fails on a variable that it can't honour.
 //
-// OpenTelemetry reports its own faults (a failed export, say) to one handler of
-// the whole process; Start makes it the log.
+// Package otel keeps one provider of each sort for the whole process, for code
+// that was handed none, and one handler of OpenTelemetry's own faults (a failed
+// export, say). Start sets them to this telemetry and to the log.
 func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	if o.Output == nil {
 		o.Output = os.Stderr
@@ -50,10 +51,6 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 		Log:        NewLogger(o.Output, o.LogLevel),
 		Propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		t.Log.Warn("telemetry was lost", "error", err)
-	}))
-
 	res, err := newResource(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("telemetry resource: %w", err)
@@ -64,7 +61,17 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	if err := t.startMetrics(res); err != nil {
 		return nil, errors.Join(fmt.Errorf("metrics: %w", err), t.Shutdown(ctx))
 	}
+	t.setProcessWide()
 	return t, nil
+}
+
+func (t *Telemetry) setProcessWide() {
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		t.Log.Warn("telemetry was lost", "error", err)
+	}))
+	otel.SetTextMapPropagator(t.Propagator)
+	otel.SetTracerProvider(t.Tracers)
+	otel.SetMeterProvider(t.Meters)
 }
 
 // Shutdown sends what is still held and stops. It takes no longer than ctx

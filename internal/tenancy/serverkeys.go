@@ -5,11 +5,9 @@ import (
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
@@ -83,24 +81,6 @@ func deriveKeys(key ServerKey) (derivedKeys, error) {
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	return derivedKeys{mac, aead}, err
-}
-
-// ParseServerKeys reads "id:base64 id:base64 …", each secret 32 bytes in standard
-// base64, the first key current. Its errors never hold a secret.
-func ParseServerKeys(text string) ([]ServerKey, error) {
-	var keys []ServerKey
-	for i, field := range strings.Fields(text) {
-		id, encoded, _ := strings.Cut(field, ":")
-		secret, err := base64.StdEncoding.Strict().DecodeString(encoded)
-		if err != nil || len(secret) != 32 || !serverKeyID.MatchString(id) {
-			return nil, fmt.Errorf("server key %d of the list is not id:base64 with an id of a-z, 0-9 and - and 32 bytes", i+1)
-		}
-		keys = append(keys, ServerKey{ID: id, Secret: [32]byte(secret)})
-	}
-	if len(keys) == 0 {
-		return nil, errors.New("at least one server key is needed")
-	}
-	return keys, nil
 }
 
 // Current is the id of the key that new things are kept under.

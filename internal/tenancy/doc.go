@@ -1,0 +1,28 @@
+// Package tenancy knows who is calling and keeps tenants apart.
+//
+// On the data databases it gives the domain its transactions (Tx), which can
+// only be entered for one tenant and through the gates (Gates). On the control
+// database it keeps the tenants, their principals and API keys, and the
+// operators (Store), and from an API key to a caller's Scope it goes like this
+// (Tokens):
+//
+//	key ──Grant──▶ token, 15 minutes ──Authenticate──▶ Scope ──▶ the domain
+//
+// What makes that safe:
+//
+//   - A token is signed with an Ed25519 key that every process knows before it
+//     first signs, and knows until its last token has expired.
+//   - A verified token is remembered by its hash, so that a signature is checked
+//     once. What may end before the token does is looked at on every call: its
+//     key, its principal, its tenant's state.
+//   - Whoever ends one of these adds a row to revocations under a counter that
+//     is locked until commit, so a process that has read up to a number has
+//     missed none. Every process reads the counter each second, and one that
+//     could not for 30 seconds refuses everybody.
+//   - A tenant's state is decided in its control row, and what follows from it
+//     (gates, what processes remember) is repaired from there by repeating the
+//     call that changed it.
+//   - Ids of what operators make derive from an idempotency key, and secrets from
+//     a server key, so that the retry of a lost answer finds the same thing with
+//     the same secret, and only hashes are stored.
+package tenancy

@@ -177,7 +177,7 @@ func TestLoad_TellsEveryProblemAtOnce(t *testing.T) {
 		`HOLDFAST_API_ADDRESS: "8080" is not HOST:PORT`,
 		`HOLDFAST_ISSUER: is not a URL without user, query, fragment and trailing slash`,
 		`HOLDFAST_SERVER_KEYS: entry 2 has the id of an earlier one`,
-		`HOLDFAST_SERVER_KEYS: entry 3 is not ID:KEY, with an id of at most 32 letters, digits, - and _, and a key of 64 hexadecimal digits`,
+		`HOLDFAST_SERVER_KEYS: entry 3 is not ID:KEY, with an id of at most 32 lower-case letters, digits and -, and a key of 64 hexadecimal digits`,
 		`HOLDFAST_OPERATOR_KEY: is not of the form hf_ID_SECRET, with an id of 32 hexadecimal digits and a secret of 43 base64url characters`,
 		`HOLDFAST_SECOND_OPERATOR_KEY: is for development only: let the first operator make the second, who keeps a key of their own`,
 	}

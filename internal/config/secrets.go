@@ -17,7 +17,7 @@ type ServerKey struct {
 // serverKeyBytes is a key's length; its text has two digits a byte.
 const serverKeyBytes = 32
 
-var serverKeyID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+var serverKeyID = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 
 func (l *loader) serverKeys(text string) []ServerKey {
 	const variable = "HOLDFAST_SERVER_KEYS"
@@ -27,7 +27,7 @@ func (l *loader) serverKeys(text string) []ServerKey {
 		id, digits, _ := strings.Cut(entry, ":")
 		key, err := hex.DecodeString(digits)
 		if err != nil || len(key) != serverKeyBytes || !serverKeyID.MatchString(id) {
-			l.problem(variable, "entry %d is not ID:KEY, with an id of at most 32 letters, digits, - and _, and a key of %d hexadecimal digits",
+			l.problem(variable, "entry %d is not ID:KEY, with an id of at most 32 lower-case letters, digits and -, and a key of %d hexadecimal digits",
 				i+1, 2*serverKeyBytes)
 			continue
 		}

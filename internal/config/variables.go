@@ -29,7 +29,7 @@ type variables struct {
 	SecondOperatorKey string `env:"HOLDFAST_SECOND_OPERATOR_KEY" read:"api" default:"none" help:"Likewise of a second operator; in development only, since one hand must not hold two persons' keys"`
 
 	APIAddress     string `env:"HOLDFAST_API_ADDRESS" read:"api" default:"\"127.0.0.1:8080\" in development, else \":8080\"" help:"Where the API listens"`
-	MetricsAddress string `env:"HOLDFAST_METRICS_ADDRESS" read:"api worker" default:"\"127.0.0.1:9090\", the worker's \"127.0.0.1:9091\"" help:"The private port of metrics and profiles; empty turns it off"`
+	MetricsAddress string `env:"HOLDFAST_METRICS_ADDRESS" read:"api worker" default:"\"127.0.0.1:9090\", the worker's \"127.0.0.1:9091\"" help:"Where the private port listens, with the metrics; empty turns it off"`
 	Issuer         string `env:"HOLDFAST_ISSUER" read:"api" default:"in development the API's address, else required" help:"The URL that tokens name as their issuer; https outside of development"`
 
 	DrainSeconds string `env:"HOLDFAST_DRAIN_SECONDS" read:"api worker" envDefault:"20" help:"How long a stopping process lets requests or jobs under way end"`

@@ -20,63 +20,35 @@ import (
 // tables belong to no tenant and hold no contents, so they have no row-level
 // security.
 const sqlGrants = `
-BEGIN;
-SELECT pg_advisory_xact_lock(hashtextextended('holdfast/schema-grants', 0));
 GRANT SELECT ON river_migration TO holdfast_api, holdfast_worker;
 GRANT SELECT, INSERT, UPDATE ON river_job TO holdfast_api;
 GRANT SELECT ON river_queue, river_leader TO holdfast_api;
 GRANT SELECT, INSERT, UPDATE, DELETE
    ON river_job, river_queue, river_leader, river_notification TO holdfast_worker;
 GRANT USAGE, SELECT ON SEQUENCE river_job_id_seq TO holdfast_api, holdfast_worker;
-GRANT USAGE, SELECT ON SEQUENCE river_notification_id_seq TO holdfast_worker;
-COMMIT`
-
-// sqlLock keeps two runs apart: River's migrator takes no lock of its own.
-const (
-	sqlLock   = `SELECT pg_advisory_lock(hashtextextended('holdfast/river-migrations', 0))`
-	sqlUnlock = `SELECT pg_advisory_unlock(hashtextextended('holdfast/river-migrations', 0))`
-)
+GRANT USAGE, SELECT ON SEQUENCE river_notification_id_seq TO holdfast_worker`
 
 // Migrate applies River's pending migrations to the control database, each in
 // a transaction of its own, and gives the versions that it applied. It runs as
-// the owner, over a direct connection, on a pool of two connections at least.
+// the owner, and alone (postgres.LockSchema): River's migrator takes no lock of
+// its own.
 func Migrate(ctx context.Context, control *pgxpool.Pool) ([]int, error) {
-	applied, err := migrate(ctx, control)
-	if err != nil {
-		return applied, fmt.Errorf("river migrations: %w", err)
-	}
-	return applied, nil
-}
-
-func migrate(ctx context.Context, control *pgxpool.Pool) ([]int, error) {
-	conn, err := control.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Release()
-	if _, err := conn.Exec(ctx, sqlLock); err != nil {
-		return nil, err
-	}
-	defer func() {
-		// Closing the connection releases the lock where unlocking it can't.
-		if _, err := conn.Exec(context.WithoutCancel(ctx), sqlUnlock); err != nil {
-			conn.Conn().Close(context.WithoutCancel(ctx))
-		}
-	}()
 	migrator, err := newMigrator(control)
 	if err != nil {
 		return nil, err
 	}
 	result, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("river migrations: %w", err)
 	}
 	var applied []int
 	for _, version := range result.Versions {
 		applied = append(applied, version.Version)
 	}
-	_, err = conn.Exec(ctx, sqlGrants)
-	return applied, err
+	if _, err := control.Exec(ctx, sqlGrants); err != nil {
+		return applied, fmt.Errorf("river grants: %w", err)
+	}
+	return applied, nil
 }
 
 func newMigrator(control *pgxpool.Pool) (*rivermigrate.Migrator[pgx.Tx], error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,60 +65,72 @@ func OpenNumbers(ctx context.Context, router *Router) (map[string][]domain.Numbe
 		return nil, fmt.Errorf("control database: %w", err)
 	}
 	if inUse {
-		return nil, fmt.Errorf("there are tenants already, and no configured database has the numbers %s: "+
-			"is one missing from HOLDFAST_DATA_URLS?", formatNumbers(missing))
+		return nil, errLostNumbers(missing)
 	}
-	opened := map[string][]domain.Number{}
+	// A crash between two databases leaves the rest of the numbers to the next
+	// run: there can be no tenant before all are open.
 	for _, db := range router.Databases() {
-		numbers := slices.DeleteFunc(slices.Clone(db.Numbers), func(n domain.Number) bool { return !slices.Contains(missing, n) })
-		if len(numbers) == 0 {
-			continue
+		if err := openNumbers(ctx, db.Pool, missing[db.Name]); err != nil {
+			return nil, fmt.Errorf("data database %s: %w", db.Name, err)
 		}
-		// A crash between two databases leaves the rest of the numbers to the
-		// next run: nothing is served before all are open.
-		if err := openNumbers(ctx, db.Pool, numbers); err != nil {
-			return opened, fmt.Errorf("data database %s: %w", db.Name, err)
-		}
-		opened[db.Name] = numbers
 	}
-	return opened, nil
+	return missing, nil
 }
 
-// missingNumbers are those that no database has. The error names every number
-// that the placement and the databases disagree on.
-func missingNumbers(databases []*Database, gates map[string][]Gate) ([]domain.Number, error) {
-	var missing []domain.Number
+// missingNumbers are those that no database has, by the database that the
+// placement puts them on. The error names every number that the placement and
+// the databases disagree on.
+func missingNumbers(databases []*Database, gates map[string][]Gate) (map[string][]domain.Number, error) {
+	missing := map[string][]domain.Number{}
 	var faults []error
 	for _, home := range databases {
 		for _, n := range home.Numbers {
-			atHome, elsewhere := false, []string{}
-			for _, db := range databases {
-				i := slices.IndexFunc(gates[db.Name], func(g Gate) bool { return g.Number == n })
-				switch {
-				case i < 0:
-				case db == home:
-					atHome = true
-				case gates[db.Name][i].State == "open":
-					faults = append(faults, fmt.Errorf("number %d is open on %s, and the placement puts it on %s", n, db.Name, home.Name))
-				default:
-					elsewhere = append(elsewhere, db.Name)
-				}
-			}
+			atHome, openElsewhere, closedElsewhere := whereabouts(n, home.Name, gates)
 			switch {
+			case openElsewhere != "":
+				faults = append(faults, fmt.Errorf("number %d is open on %s, and the placement puts it on %s", n, openElsewhere, home.Name))
 			case atHome:
-			case len(elsewhere) > 0:
+			case closedElsewhere != "":
 				faults = append(faults, fmt.Errorf("number %d is closed on %s, and not yet on %s, where the placement puts it",
-					n, strings.Join(elsewhere, ", "), home.Name))
+					n, closedElsewhere, home.Name))
 			default:
-				missing = append(missing, n)
+				missing[home.Name] = append(missing[home.Name], n)
 			}
 		}
 	}
 	if len(faults) > 0 {
-		return nil, errors.Join(append(faults, errors.New("moving numbers takes more than another placement"))...)
+		return nil, errors.Join(append(faults, errors.New("moving a number takes more than another placement"))...)
 	}
-	slices.Sort(missing)
 	return missing, nil
+}
+
+// whereabouts tells whether a number has a gate at home, and names a database
+// elsewhere that has it open, and one that has it closed.
+func whereabouts(n domain.Number, home string, gates map[string][]Gate) (atHome bool, open, closed string) {
+	for _, name := range slices.Sorted(maps.Keys(gates)) {
+		for _, gate := range gates[name] {
+			switch {
+			case gate.Number != n:
+			case name == home:
+				atHome = true
+			case gate.State == "open":
+				open = name
+			default:
+				closed = name
+			}
+		}
+	}
+	return atHome, open, closed
+}
+
+func errLostNumbers(missing map[string][]domain.Number) error {
+	var numbers []domain.Number
+	for _, some := range missing {
+		numbers = append(numbers, some...)
+	}
+	slices.Sort(numbers)
+	return fmt.Errorf("there are tenants already, and no configured database has the numbers %s: "+
+		"is one missing from HOLDFAST_DATA_URLS?", FormatNumbers(numbers))
 }
 
 func anyTenant(ctx context.Context, control *pgxpool.Pool) (found bool, err error) {
@@ -131,6 +144,9 @@ func anyTenant(ctx context.Context, control *pgxpool.Pool) (found bool, err erro
 }
 
 func openNumbers(ctx context.Context, db *pgxpool.Pool, numbers []domain.Number) error {
+	if len(numbers) == 0 {
+		return nil
+	}
 	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT enter_operator()`); err != nil {
 			return err
@@ -144,8 +160,8 @@ func openNumbers(ctx context.Context, db *pgxpool.Pool, numbers []domain.Number)
 	})
 }
 
-// formatNumbers writes ascending numbers as a placement does: "0-31,40".
-func formatNumbers(numbers []domain.Number) string {
+// FormatNumbers writes ascending numbers as a placement does: "0-31,40".
+func FormatNumbers(numbers []domain.Number) string {
 	var runs []string
 	for i := 0; i < len(numbers); {
 		j := i

@@ -26,9 +26,20 @@ type Installation struct {
 // dropped when the test ends, whoever is still connected.
 func Databases(t testing.TB, n int) *Installation {
 	t.Helper()
-	s := connectServer(t)
-	installation, err := clone(t.Context(), s, n)
-	// Whatever was made is dropped, even if not all could be.
+	return own(t, func(ctx context.Context, s server) (*Installation, error) { return s.clone(ctx, n) })
+}
+
+// EmptyDatabases likewise gives databases that the owner owns and that nothing
+// was done to: for tests of what makes the schema.
+func EmptyDatabases(t testing.TB, n int) *Installation {
+	t.Helper()
+	return own(t, func(ctx context.Context, s server) (*Installation, error) { return s.create(ctx, n) })
+}
+
+func own(t testing.TB, make func(context.Context, server) (*Installation, error)) *Installation {
+	t.Helper()
+	installation, err := make(t.Context(), connectServer(t))
+	// What was made is dropped, even if not all could be.
 	t.Cleanup(func() {
 		if err := installation.drop(); err != nil {
 			t.Errorf("drop the test's databases: %v", err)
@@ -40,31 +51,48 @@ func Databases(t testing.TB, n int) *Installation {
 	return installation
 }
 
-func clone(ctx context.Context, s server, n int) (*Installation, error) {
+// clone copies the templates of n data databases. The installation that it
+// returns with an error has what was made.
+func (s server) clone(ctx context.Context, n int) (*Installation, error) {
+	templates, err := s.templates(n)
+	if err != nil {
+		return &Installation{server: s}, err
+	}
+	return s.install(ctx, templates, templates.control, templates.data)
+}
+
+// create makes empty databases. The roles are there, since another test may
+// make them at any time.
+func (s server) create(ctx context.Context, n int) (*Installation, error) {
+	templates, err := s.templates(n)
+	if err != nil {
+		return &Installation{server: s}, err
+	}
+	return s.install(ctx, templates, "template1", slices.Repeat([]string{"template1"}, n))
+}
+
+// install makes an installation of databases that are copies of others.
+func (s server) install(ctx context.Context, templates templates, control string, data []string) (*Installation, error) {
 	installation := &Installation{server: s}
 	admin, err := s.connect(ctx)
 	if err != nil {
 		return installation, err
 	}
 	defer admin.Close(context.WithoutCancel(ctx))
-	templates, err := templatesFor(s, n)
-	if err != nil {
-		return installation, err
-	}
 	if err := templates.ensure(ctx, admin); err != nil {
 		return installation, fmt.Errorf("templates: %w", err)
 	}
-	name := "hf_" + strings.ToLower(rand.Text()[:12])
 	create := func(database, template string) error {
 		_, err := admin.Exec(ctx, "CREATE DATABASE "+database+" OWNER holdfast_owner TEMPLATE "+template)
 		return err
 	}
-	if err := create(name+"_control", templates.control); err != nil {
+	prefix := "hf_" + strings.ToLower(rand.Text()[:12])
+	if err := create(prefix+"_control", control); err != nil {
 		return installation, err
 	}
-	installation.control = name + "_control"
-	for i, template := range templates.data {
-		database := fmt.Sprintf("%s_data%d", name, i+1)
+	installation.control = prefix + "_control"
+	for i, template := range data {
+		database := fmt.Sprintf("%s_data%d", prefix, i+1)
 		if err := create(database, template); err != nil {
 			return installation, err
 		}

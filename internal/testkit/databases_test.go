@@ -62,9 +62,3 @@ func TestDatabases_AreGoneAfterTheTest(t *testing.T) {
 		t.Errorf("database %s is still there (%v, %v)", database, found, err)
 	}
 }
-
-func BenchmarkDatabases(b *testing.B) {
-	for b.Loop() {
-		b.Run("three", func(b *testing.B) { testkit.Databases(b, 3) })
-	}
-}

@@ -20,18 +20,17 @@ import (
 // process needs them first.
 type templates struct {
 	server  server
-	digest  string
 	control string
 	data    []string // by share, in the order of the numbers
 }
 
-// templatesFor names the templates of an installation of n data databases.
-func templatesFor(s server, n int) (templates, error) {
-	digest, err := schemaDigest(s)
+// templates names the templates of an installation of n data databases.
+func (s server) templates(n int) (templates, error) {
+	digest, err := s.schemaDigest()
 	if err != nil {
 		return templates{}, err
 	}
-	t := templates{server: s, digest: digest, control: fmt.Sprintf("hft_%s_control%d", digest, n)}
+	t := templates{server: s, control: fmt.Sprintf("hft_%s_control%d", digest, n)}
 	for i := range n {
 		t.data = append(t.data, fmt.Sprintf("hft_%s_data%dof%d", digest, i+1, n))
 	}
@@ -40,7 +39,7 @@ func templatesFor(s server, n int) (templates, error) {
 
 // schemaDigest covers the migrations, River's version, and the passwords, since
 // making the templates is what sets those.
-func schemaDigest(s server) (string, error) {
+func (s server) schemaDigest() (string, error) {
 	sum := sha256.New()
 	for _, files := range []fs.FS{migrations.Control, migrations.Data} {
 		err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -122,7 +121,7 @@ func (t templates) build(ctx context.Context, admin *pgx.Conn) error {
 
 // draft are the same templates under the names that they are built under.
 func (t templates) draft() templates {
-	d := templates{server: t.server, digest: t.digest, control: t.control + "_draft"}
+	d := templates{server: t.server, control: t.control + "_draft"}
 	for _, name := range t.data {
 		d.data = append(d.data, name+"_draft")
 	}

@@ -83,7 +83,7 @@ func (s server) install(ctx context.Context, templates templates, control string
 		return installation, fmt.Errorf("templates: %w", err)
 	}
 	create := func(database, template string) error {
-		_, err := admin.Exec(ctx, "CREATE DATABASE "+database+" OWNER holdfast_owner TEMPLATE "+template)
+		_, err := admin.Exec(ctx, "CREATE DATABASE "+database+" OWNER holdfast_owner TEMPLATE "+template+" STRATEGY file_copy")
 		return err
 	}
 	prefix := "hf_" + strings.ToLower(rand.Text()[:12])

@@ -3,7 +3,7 @@ package testkit_test
 import (
 	"testing"
 
-	"github.com/holdfast-dev/holdfast/internal/jobs"
+	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
@@ -14,7 +14,7 @@ func TestDatabases_AreMigratedAndHoldEveryNumberOnce(t *testing.T) {
 	if err := postgres.CheckSchema(t.Context(), router); err != nil {
 		t.Error(err)
 	}
-	if err := jobs.CheckSchema(t.Context(), router.Control()); err != nil {
+	if err := riverschema.Check(t.Context(), router.Control()); err != nil {
 		t.Error(err)
 	}
 	for _, db := range router.Databases() {

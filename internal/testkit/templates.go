@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	migrations "github.com/holdfast-dev/holdfast/db/migrations"
-	"github.com/holdfast-dev/holdfast/internal/jobs"
+	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 )
 
@@ -54,7 +54,7 @@ func (s server) schemaDigest() (string, error) {
 			return "", err
 		}
 	}
-	river, err := jobs.SchemaVersions()
+	river, err := riverschema.Versions()
 	if err != nil {
 		return "", err
 	}
@@ -165,7 +165,7 @@ func (t templates) migrate(ctx context.Context) error {
 	if _, err := postgres.Migrate(ctx, router.Control(), postgres.ControlSet); err != nil {
 		return err
 	}
-	if _, err := jobs.Migrate(ctx, router.Control()); err != nil {
+	if _, err := riverschema.Migrate(ctx, router.Control()); err != nil {
 		return err
 	}
 	for _, db := range router.Databases() {

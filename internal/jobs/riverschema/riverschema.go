@@ -1,4 +1,7 @@
-package jobs
+// Package riverschema runs and checks River's own migrations. It stands apart
+// from the job kinds, which import the domain, so that tests of the domain can
+// have a schema.
+package riverschema
 
 import (
 	"context"
@@ -55,8 +58,8 @@ func newMigrator(control *pgxpool.Pool) (*rivermigrate.Migrator[pgx.Tx], error) 
 	return rivermigrate.New(riverpgxv5.New(control), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
 }
 
-// SchemaVersions are River's versions that this build knows, ascending.
-func SchemaVersions() ([]int64, error) {
+// Versions are River's versions that this build knows, ascending.
+func Versions() ([]int64, error) {
 	migrator, err := newMigrator(nil)
 	if err != nil {
 		return nil, err
@@ -70,9 +73,9 @@ func SchemaVersions() ([]int64, error) {
 
 const sqlVersions = `SELECT version FROM river_migration WHERE line = 'main' ORDER BY version`
 
-// ReadSchemaStatus compares River's applied versions with those of this build.
-func ReadSchemaStatus(ctx context.Context, control *pgxpool.Pool) (postgres.SchemaStatus, error) {
-	known, err := SchemaVersions()
+// ReadStatus compares River's applied versions with those of this build.
+func ReadStatus(ctx context.Context, control *pgxpool.Pool) (postgres.SchemaStatus, error) {
+	known, err := Versions()
 	if err != nil {
 		return postgres.SchemaStatus{}, err
 	}
@@ -88,10 +91,10 @@ func ReadSchemaStatus(ctx context.Context, control *pgxpool.Pool) (postgres.Sche
 	return postgres.CompareVersions(known, applied), nil
 }
 
-// CheckSchema refuses a control database whose River schema is not the one of
+// Check refuses a control database whose River schema is not the one of
 // this build. The API, which inserts jobs, and the worker call it at start.
-func CheckSchema(ctx context.Context, control *pgxpool.Pool) error {
-	status, err := ReadSchemaStatus(ctx, control)
+func Check(ctx context.Context, control *pgxpool.Pool) error {
+	status, err := ReadStatus(ctx, control)
 	if err == nil {
 		err = status.Check()
 	}

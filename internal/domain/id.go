@@ -16,21 +16,28 @@ import (
 type ID[Kind any] [16]byte
 
 type (
-	TenantID    = ID[tenant]
-	PrincipalID = ID[principal]
-	KeyID       = ID[apiKey]
-	AccountID   = ID[account]
+	TenantID    = ID[TenantKind]
+	PrincipalID = ID[PrincipalKind]
+	KeyID       = ID[KeyKind]
+	AccountID   = ID[AccountKind]
+	// EmailChangeID names a pending change of an account's address.
+	EmailChangeID = ID[EmailChangeKind]
+	// RecordID is the id of any record of the identity domain: an account, a device.
+	RecordID = ID[RecordKind]
 	// Token marks one operation of the claims protocol. It is random, and never
 	// used again once it has left its rows.
-	Token = ID[operationToken]
+	Token = ID[TokenKind]
 )
 
+// The kinds of ids. They have no values.
 type (
-	tenant         struct{}
-	principal      struct{}
-	apiKey         struct{}
-	account        struct{}
-	operationToken struct{}
+	TenantKind      struct{}
+	PrincipalKind   struct{}
+	KeyKind         struct{}
+	AccountKind     struct{}
+	EmailChangeKind struct{}
+	RecordKind      struct{}
+	TokenKind       struct{}
 )
 
 // NewID makes a version 7 id: 48 bits of Unix milliseconds, then random bits.

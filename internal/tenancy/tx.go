@@ -51,7 +51,6 @@ type Tx struct {
 	entry Entry
 	conn  *pgxpool.Conn
 	batch *pgx.Batch
-	begun pgx.Tx
 }
 
 // Run enters the gates on db, calls fn, sends what fn left queued, and commits.
@@ -85,9 +84,9 @@ func Run(ctx context.Context, db *postgres.Database, entry Entry, fn func(ctx co
 const sqlEnter = `SELECT enter($1, $2, $3, $4, $5, $6)`
 
 func beginBatch(entry Entry) *pgx.Batch {
-	options := pgx.TxOptions{AccessMode: pgx.ReadWrite}
+	begin := "begin"
 	if entry.ReadOnly {
-		options.AccessMode = pgx.ReadOnly
+		begin = "begin read only"
 	}
 	numbers := make([]int16, len(entry.Numbers))
 	for i, n := range entry.Numbers {
@@ -98,7 +97,7 @@ func beginBatch(entry Entry) *pgx.Batch {
 		layout = &entry.Layout
 	}
 	batch := &pgx.Batch{}
-	batch.BeginTx(options)
+	batch.Queue(begin)
 	batch.Queue(sqlEnter, entry.Tenant, numbers, string(entry.Purpose), layout, knownRecordFormat, knownLeaseRules)
 	return batch
 }
@@ -120,11 +119,7 @@ func (tx *Tx) Send(ctx context.Context) error {
 	}
 	batch := tx.batch
 	tx.batch = &pgx.Batch{}
-	results := tx.conn.SendBatch(ctx, batch)
-	if tx.begun == nil {
-		tx.begun = results.Tx()
-	}
-	return gateError(postgres.Classify(results.Close()))
+	return gateError(postgres.Classify(tx.conn.SendBatch(ctx, batch).Close()))
 }
 
 const sqlNow = `SELECT clock_timestamp() WHERE $1::uuid IS NOT NULL`
@@ -137,10 +132,8 @@ func (tx *Tx) QueueNow(now *time.Time) {
 
 func (tx *Tx) commit(ctx context.Context) error {
 	var outcome pgconn.CommandTag
-	batch := tx.batch
-	batch.Queue("commit").Exec(func(tag pgconn.CommandTag) error { outcome = tag; return nil })
-	results := tx.conn.SendBatch(ctx, batch)
-	err := results.Close()
+	tx.batch.Queue("commit").Exec(func(tag pgconn.CommandTag) error { outcome = tag; return nil })
+	err := tx.conn.SendBatch(ctx, tx.batch).Close()
 	switch {
 	case err == nil && outcome.String() != "COMMIT":
 		return fmt.Errorf("commit answered %q", outcome)

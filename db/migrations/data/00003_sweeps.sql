@@ -3,16 +3,21 @@
 
 -- +goose Up
 
+-- The cursor moves in the transaction that reads a page, behind the page: a
+-- worker that dies then leaves it to the next pass. It holds ids only.
 CREATE TABLE sweeps (
-    kind          text COLLATE "C" NOT NULL,
-    family        text COLLATE "C" NOT NULL,
-    number        smallint NOT NULL,
-    after         text COLLATE "C" NOT NULL,
-    misses        integer NOT NULL,
-    pass_began_at timestamptz,
-    pass_ended_at timestamptz,
-    passes        bigint NOT NULL,
-    recovered     bigint NOT NULL,
+    kind           text COLLATE "C" NOT NULL CHECK (kind IN ('operations', 'claims')),
+    family         text COLLATE "C" NOT NULL,
+    number         smallint NOT NULL,
+    after_deadline timestamptz NOT NULL,
+    after_tenant   uuid NOT NULL,
+    after_record   uuid NOT NULL,
+    after_token    uuid NOT NULL,
+    pass_began_at  timestamptz,
+    pass_ended_at  timestamptz,
+    passes         bigint NOT NULL,
+    visited        bigint NOT NULL,
+    recovered      bigint NOT NULL,
     PRIMARY KEY (kind, family, number)
 );
 ALTER TABLE sweeps ENABLE ROW LEVEL SECURITY;

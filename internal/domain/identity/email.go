@@ -118,17 +118,12 @@ func unicodeLocalPartKey(s string) (string, error) {
 	if strings.ContainsFunc(s, invisible) {
 		return "", errEmail("has an invisible or unassigned character before its @")
 	}
-	key := lowerNFC(composed)
-	switch {
-	case lowerNFC(key) != key:
-		return "", errEmail("has characters before its @ that have no stable lower case")
-	case len(key) > maxLocalPart:
+	key := norm.NFC.String(strings.Map(unicode.ToLower, composed))
+	if len(key) > maxLocalPart {
 		return "", errLocalPartTooLong()
 	}
 	return key, nil
 }
-
-func lowerNFC(s string) string { return norm.NFC.String(strings.Map(unicode.ToLower, s)) }
 
 // becomesASCII tells a rune beyond ASCII that lower case or a normal form
 // turns into ASCII, in whole or in part: KELVIN SIGN, İ, fullwidth letters,

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -8,13 +9,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-const (
-	maxDomain = 253 // octets, RFC 1035, section 2.3.4, less the root's length octets
-	maxLabel  = 63
-)
-
 // mailDomain is UTS 46 with everything strict: non-transitional (ß stays ß),
-// STD 3 names, hyphens, joiners, bidi and lengths checked. Never changed.
+// letters, digits and inner hyphens only (STD 3), joiners and writing
+// directions checked, labels at most 63 octets and the whole 253. Never changed.
 var mailDomain = idna.New(
 	idna.MapForLookup(),
 	idna.Transitional(false),
@@ -42,8 +39,9 @@ func mailDomainKey(s string) (string, error) {
 	if err != nil {
 		return "", errEmailDomain()
 	}
-	// The profile may pass what it would not pass again. The second pass also
-	// decodes each A-label and encodes it anew.
+	// The profile passes some that it would not pass again (ℵ becomes a letter
+	// that is written from right to left). The second pass also decodes each
+	// A-label and encodes it anew.
 	if again, err := mailDomain.ToASCII(key); err != nil || again != key {
 		return "", errEmailDomain()
 	}
@@ -67,34 +65,15 @@ func falseALabel(s string) bool {
 	return false
 }
 
-// hostname checks the result independently of the profile, which passes empty
-// labels at the end ("golang.org..") and knows nothing of two labels or of IP
-// addresses. A top label starts with a letter (RFC 1123, section 2.1), so
-// that no spelling of an IP address passes.
+// hostname adds what the profile doesn't ask for: two labels, none empty at the
+// end ("golang.org.."), and a top one that starts with a letter (RFC 1123,
+// section 2.1), so that no spelling of an IP address passes.
 func hostname(s string) bool {
 	labels := strings.Split(s, ".")
-	if len(s) > maxDomain || len(labels) < 2 {
+	if len(labels) < 2 || slices.Contains(labels, "") {
 		return false
-	}
-	for _, label := range labels {
-		if !hostLabel(label) {
-			return false
-		}
 	}
 	return isASCIILetter(labels[len(labels)-1][0])
-}
-
-// hostLabel tells 1 to 63 letters, digits and inner hyphens.
-func hostLabel(s string) bool {
-	if s == "" || len(s) > maxLabel || s[0] == '-' || s[len(s)-1] == '-' {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if !isASCIILetter(c) && !isASCIIDigit(c) && c != '-' {
-			return false
-		}
-	}
-	return true
 }
 
 // invisibleInDomain leaves the two joiners, which some scripts need, to the

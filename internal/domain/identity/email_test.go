@@ -116,6 +116,7 @@ func TestEmail_IsRefused(t *testing.T) {
 		"A-label of letter and mark":     {identity.HandleASCII, "email_invalid", "a@xn--bucher-xyd.de"},
 		"A-label, fullwidth, and not":    {identity.HandleASCII, "email_invalid", "a@ｘｎ--が-.com"},
 		"A-label after 。, and not":       {identity.HandleASCII, "email_invalid", "a@x。XN--が-.com"},
+		"turns to mixed directions":      {identity.HandleASCII, "email_invalid", "a@a\u2135b.com"},
 		"mixed directions":               {identity.HandleASCII, "email_invalid", "a@1א.com"},
 		"soft hyphen in domain":          {identity.HandleASCII, "email_invalid", "a@exam\u00adple.com"},
 		"zero-width space in domain":     {identity.HandleASCII, "email_invalid", "a@exam\u200bple.com"},

@@ -44,6 +44,7 @@ func TestHandle_HasOneKeyInEveryLetterCase(t *testing.T) {
 		{identity.HandleUnicode, "jos\u00e9", []string{"jos\u00e9", "jose\u0301", "JOSÉ", "JOSE\u0301"}},
 		{identity.HandleUnicode, "σασ", []string{"σασ", "σας", "ΣΑΣ"}},
 		{identity.HandleUnicode, "вода", []string{"вода", "ВОДА", "\u1c80ода"}},
+		{identity.HandleUnicode, "к\u04e7м", []string{"к\u04e7м", "КО\u0308М", "к\u1c82\u0308м"}},
 		{identity.HandleUnicode, "straße", []string{"straße", "STRAẞE"}},
 		{identity.HandleUnicode, "\uab70\uab71", []string{"\uab70\uab71", "\u13a0\u13a1"}}, // Cherokee
 		{identity.HandleUnicode, "a\u00e5", []string{"a\u00e5", "A\u212b"}},                // ANGSTROM SIGN
@@ -110,6 +111,7 @@ func TestHandle_IsRefused(t *testing.T) {
 		"capital I with dot":          {identity.HandleUnicode, "handle_invalid", "adm\u0130n"},
 		"dot above i, mark between":   {identity.HandleUnicode, "handle_invalid", "admi\u0323\u0307n"},
 		"dot above dotless i":         {identity.HandleUnicode, "handle_invalid", "adm\u0131\u0307n"},
+		"mark that folds to a letter": {identity.HandleUnicode, "handle_invalid", "\U00010c80\u0345"},
 		"mark at the front":           {identity.HandleUnicode, "handle_invalid", "\u0301bob"},
 		"the same mark twice":         {identity.HandleUnicode, "handle_invalid", "bo\u0301\u0301b"},
 		"the same mark, once hidden":  {identity.HandleUnicode, "handle_invalid", "b\u00f3\u0301b"},

@@ -15,19 +15,18 @@ import (
 func unicodeHandleKey(s string) (string, error) {
 	key, err := mapHandle(s)
 	if err != nil {
-		return "", errHandle("has a character or a mix of writing directions that handles can't have: use letters and digits")
+		return "", errHandle("has a space, a symbol or a mix of writing directions: use letters and digits")
 	}
-	// Mapping can undo itself (a fold may leave what normalization changes). A
-	// key that is not its own key would be found under one name and claimed
-	// under another.
+	// A mapped handle may break the rules that its original kept (a folded
+	// mark is a letter). A key must be its own key.
 	if again, err := mapHandle(key); err != nil || again != key {
 		return "", errHandle("has characters that have no stable form: use plain letters and digits")
 	}
 	switch {
 	case utf8.RuneCountInString(key) > maxHandle:
 		return "", errHandleTooLong()
-	case strings.ContainsAny(key, "@/ "):
-		return "", errHandle("can't have @, / or spaces")
+	case strings.ContainsAny(key, "@/"):
+		return "", errHandle("can't have @ or /")
 	case !oneScript(key):
 		return "", errHandle("mixes scripts: write it in one, Latin or Cyrillic or Greek, say")
 	case !plainMarks(key):
@@ -41,7 +40,7 @@ func mapHandle(s string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return strings.Map(foldCase, mapped), nil
+	return norm.NFC.String(strings.Map(foldCase, mapped)), nil
 }
 
 // foldCase gives the one lower-case letter for all that share r's capital.

@@ -1,0 +1,81 @@
+package identity
+
+import (
+	"context"
+	"slices"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// aborting turns a prepared operation to aborted, which its commit can't pass.
+// Only then may its claims be released. The caller aborts its own operation at
+// any time, anybody else an overdue one.
+//
+// A crash behind it leaves an aborted operation, which anybody may finish.
+type aborting struct {
+	op *operation
+
+	state operationState // what it is now: aborted, or committed, or "" once it is gone
+}
+
+const sqlAbort = `
+UPDATE operations o SET state = 'aborted'
+  FROM unnest($2::smallint[], $3::text[], $4::uuid[], $5::uuid[]) AS p (number, family, record_id, token)
+ WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
+   AND o.record_id = p.record_id AND o.token = p.token AND o.state = 'prepared'`
+
+func abortAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*aborting) error {
+	ops := make([]*operation, len(all))
+	for i, a := range all {
+		ops[i] = a.op
+	}
+	before, err := changeOperations(ctx, db, tenant, sqlAbort, ops)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		a.state = before[a.op.token]
+		if a.state == prepared {
+			a.state = aborted
+		}
+	}
+	return nil
+}
+
+// finalizing is step 5: clear an operation whose claims have been released.
+type finalizing struct{ op *operation }
+
+const sqlFinalize = `
+DELETE FROM operations o
+ USING unnest($2::smallint[], $3::text[], $4::uuid[], $5::uuid[]) AS p (number, family, record_id, token)
+ WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
+   AND o.record_id = p.record_id AND o.token = p.token AND o.state <> 'prepared'`
+
+func finalizeAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*finalizing) error {
+	ops := make([]*operation, len(all))
+	for i, f := range all {
+		ops[i] = f.op
+	}
+	_, err := changeOperations(ctx, db, tenant, sqlFinalize, ops)
+	return err
+}
+
+// changeOperations runs a statement that changes operations by exact token,
+// having locked them in key order, and returns the states that they had. An
+// operation that is gone is in no state: somebody was faster.
+func changeOperations(ctx context.Context, db *postgres.Database, tenant domain.TenantID, sql string, ops []*operation) (map[domain.Token]operationState, error) {
+	slices.SortFunc(ops, func(a, b *operation) int { return compareRefs(a.record, b.record) })
+	var rows operationColumns
+	for _, op := range ops {
+		rows.add(op)
+	}
+	before := make(map[domain.Token]operationState, len(ops))
+	err := tenancy.Run(ctx, db, entry(tenant, rows.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
+		queueLockOperations(tx, &rows, func(o *operation) { before[o.token] = o.state })
+		tx.Queue(sql, rows.numbers, rows.families, rows.records, rows.tokens)
+		return nil
+	})
+	return before, err
+}

@@ -1,0 +1,126 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// creating is step 3 for a creation, the only commit point: write the record at
+// revision 1. A creation has no old claims, so the commit finalizes too.
+//
+// A crash before it leaves an operation that is aborted after its deadline; a
+// crash behind it leaves the finished account, and a caller that was not told.
+type creating struct {
+	op      *operation
+	account *accountRow
+	change  *emailChange // begins with the account, if not nil
+
+	committed bool
+}
+
+// errGuard says that a write found another row than its own transaction had
+// locked. It can't happen; if it does, nothing is committed.
+var errGuard = errors.New("a guarded write matched another number of rows than were locked")
+
+// A creation is prepared from a record that isn't there. One that appeared
+// since then makes the operation stale, as another revision does a change.
+const sqlPresent = `
+SELECT p.token
+  FROM unnest($2::smallint[], $3::uuid[], $4::uuid[]) AS p (number, record_id, token)
+ CROSS JOIN LATERAL (SELECT FROM accounts a
+                      WHERE a.tenant_id = $1 AND a.number = p.number AND a.account_id = p.record_id LIMIT 1) a`
+
+const sqlInsertAccounts = `
+INSERT INTO accounts (tenant_id, number, account_id, revision, status, handle, handle_key, handle_token,
+                      skeleton_key, skeleton_token, email, email_key, email_token, email_verified_at,
+                      display_name, attributes, fingerprint, created_at, updated_at)
+SELECT $1, a.number, a.account_id, 1, a.status, a.handle, a.handle_key, a.token,
+       a.skeleton_key, CASE WHEN a.skeleton_key IS NOT NULL THEN a.token END,
+       a.email, a.email_key, CASE WHEN a.email_key IS NOT NULL THEN a.token END,
+       CASE WHEN a.email_key IS NOT NULL THEN $2::timestamptz END,
+       a.display_name, a.attributes::json, a.fingerprint, $2, $2
+  FROM unnest($3::smallint[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::text[],
+              $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[])
+       AS a (number, account_id, status, handle, handle_key, token, skeleton_key,
+             email, email_key, display_name, attributes, fingerprint)
+ON CONFLICT DO NOTHING`
+
+const sqlClearCommitted = `
+DELETE FROM operations o
+ USING unnest($2::smallint[], $3::text[], $4::uuid[], $5::uuid[]) AS p (number, family, record_id, token)
+ WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
+   AND o.record_id = p.record_id AND o.token = p.token AND o.state = 'prepared'`
+
+func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*creating) error {
+	slices.SortFunc(all, func(a, b *creating) int { return compareRefs(a.op.record, b.op.record) })
+	var asked operationColumns
+	for _, c := range all {
+		c.committed = false
+		asked.add(c.op)
+	}
+	return tenancy.Run(ctx, db, entry(tenant, asked.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
+		mine, now, err := lockForCreation(ctx, tx, &asked)
+		if err != nil {
+			return err
+		}
+		var cleared operationColumns
+		var rows accountColumnsOf
+		var chosen []*creating
+		for _, c := range all {
+			standing, found := mine[c.op.token]
+			if !found || standing.overdue(now) {
+				continue
+			}
+			chosen = append(chosen, c)
+			cleared.add(c.op)
+			rows.add(c.account)
+			if c.change != nil {
+				c.change.queue(tx, c.account.ID, now)
+			}
+		}
+		if len(chosen) == 0 {
+			return nil
+		}
+		var inserted, deleted int64
+		rows.queue(tx, now).Exec(counted(&inserted))
+		tx.Queue(sqlClearCommitted, cleared.numbers, cleared.families, cleared.records, cleared.tokens).Exec(counted(&deleted))
+		if err := tx.Send(ctx); err != nil {
+			return err
+		}
+		if want := int64(len(chosen)); inserted != want || deleted != want {
+			return errGuard
+		}
+		for _, c := range chosen {
+			c.committed = true
+			c.account.Revision, c.account.CreatedAt, c.account.UpdatedAt = 1, now, now
+			if !c.account.Email.IsZero() {
+				c.account.EmailVerifiedAt = &now
+			}
+		}
+		return nil
+	})
+}
+
+// lockForCreation locks the operations that still stand under the tokens asked
+// for, reads the clock, and leaves out those whose record exists.
+func lockForCreation(ctx context.Context, tx *tenancy.Tx, asked *operationColumns) (map[domain.Token]*operation, time.Time, error) {
+	mine := make(map[domain.Token]*operation, len(asked.tokens))
+	var now time.Time
+	queueLockOperations(tx, asked, func(o *operation) { mine[o.token] = o })
+	tx.QueueNow(&now)
+	tx.Queue(sqlPresent, asked.numbers, asked.records, asked.tokens).Query(func(r pgx.Rows) error {
+		var token domain.Token
+		_, err := pgx.ForEachRow(r, []any{&token}, func() error { delete(mine, token); return nil })
+		return err
+	})
+	err := tx.Send(ctx)
+	return mine, now, err
+}

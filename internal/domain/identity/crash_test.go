@@ -1,0 +1,198 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+var errCrash = errors.New("the process died here")
+
+// crashAt stops its process at the nth time that a point is reached. It records
+// what was reached.
+type crashAt struct {
+	point string
+	nth   int
+
+	mu      sync.Mutex
+	reached map[string]int
+}
+
+func (c *crashAt) Reach(_ context.Context, point string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reached == nil {
+		c.reached = map[string]int{}
+	}
+	c.reached[point]++
+	if point == c.point && c.reached[point] == c.nth {
+		return errCrash
+	}
+	return nil
+}
+
+// points are all the points that the package names, read from its source so
+// that a new one can't be forgotten.
+func points(t *testing.T) []string {
+	t.Helper()
+	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	ast.Inspect(packages["identity"], func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "reach" {
+			point, err := strconv.Unquote(call.Args[1].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, point)
+		}
+		return true
+	})
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// life is what a process does until it dies: it goes through every step of the
+// protocol, refusals and recoveries too.
+func life(ctx context.Context, d *directory, rival *directory) error {
+	if _, err := rival.tryCreate(ctx, "taken", "taken@example.com"); err != nil {
+		return err
+	}
+	if _, err := d.tryCreate(ctx, "ada", "ada@example.com"); err != nil {
+		return err
+	}
+	if _, err := d.tryCreate(ctx, "loser", "taken@example.com"); stopped(err) {
+		return err
+	}
+	a, err := d.LookupHandle(ctx, d.scope, "ada")
+	if err != nil {
+		return err
+	}
+	return d.Delete(ctx, d.scope, a.ID, a.Revision)
+}
+
+func TestCrash_AtEveryPoint_IsRecovered(t *testing.T) {
+	t.Parallel()
+	all := points(t)
+	if len(all) < 7 {
+		t.Fatalf("only %v are named", all)
+	}
+	covered := &crashAt{}
+	d := newDirectory(t, Options{Faults: covered})
+	if err := life(t.Context(), d, d); err != nil {
+		t.Fatal(err)
+	}
+	for _, point := range all {
+		if covered.reached[point] == 0 {
+			t.Errorf("point %q is never reached by the life that this test drives", point)
+		}
+		for nth := range covered.reached[point] {
+			t.Run(numbered(point+"-%d", nth+1), func(t *testing.T) {
+				t.Parallel()
+				crashAndRecover(t, point, nth+1)
+			})
+		}
+	}
+}
+
+func crashAndRecover(t *testing.T, point string, nth int) {
+	d := newDirectory(t, Options{})
+	dying := d.with(Options{Faults: &crashAt{point: point, nth: nth}})
+	if err := life(t.Context(), dying, dying); !errors.Is(err, errCrash) {
+		t.Fatalf("the process did not die: %v", err)
+	}
+	d.checkInvariants(t, false)
+	d.expectNoOrphanResolves(t)
+
+	d.expire(t)
+	d.sweepAll(t)
+	d.checkInvariants(t, true)
+	d.expectNoOrphanResolves(t)
+	d.expectEveryKeyUsable(t, "ada", "ada@example.com")
+	d.expectEveryKeyUsable(t, "loser", "loser@example.com")
+	d.checkInvariants(t, true)
+}
+
+// expectNoOrphanResolves looks every claim up: it leads to a committed account
+// that holds the key, or to nothing.
+func (d *directory) expectNoOrphanResolves(t *testing.T) {
+	t.Helper()
+	holders := map[link]domain.AccountID{}
+	for _, a := range d.accountRows(t) {
+		if a.visible() {
+			for _, l := range a.links() {
+				holders[l] = a.ID
+			}
+		}
+	}
+	for _, c := range d.claimRows(t) {
+		found, err := d.lookup(t.Context(), d.scope.Tenant, c.claim.link)
+		holder, isHeld := holders[c.claim.link]
+		switch {
+		case !isHeld && domain.KindOf(err) != domain.KindNotFound:
+			t.Errorf("%s resolves to %v, %v, and no committed account holds it", c.claim.Key, found.ID, err)
+		case isHeld && (err != nil || found.ID != holder):
+			t.Errorf("%s resolves to %v, %v, want %v", c.claim.Key, found.ID, err, holder)
+		}
+	}
+}
+
+// expectEveryKeyUsable says that no key is lost: each is held by a committed
+// account, or in a tombstone's quarantine, or anybody's to take.
+func (d *directory) expectEveryKeyUsable(t *testing.T, handle, email string) {
+	t.Helper()
+	if _, err := d.LookupEmail(t.Context(), d.scope, email); domain.KindOf(err) == domain.KindNotFound {
+		d.create(t, "taker-of-"+strings.ReplaceAll(email, "@", "-"), email)
+	} else if err != nil {
+		t.Errorf("look %s up: %v", email, err)
+	}
+	if d.handleIsHeld(t, handle) {
+		return
+	}
+	d.create(t, handle, "")
+}
+
+func (d *directory) handleIsHeld(t *testing.T, handle string) bool {
+	t.Helper()
+	return slices.ContainsFunc(d.accountRows(t), func(a storedAccount) bool { return a.Handle.Key() == handle })
+}
+
+func TestKilledBetweenClaimAndCommit_EmailIsTakenAfterTheDeadline(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	dying := d.with(Options{Faults: &crashAt{point: "claimed", nth: 1}})
+	if _, err := dying.tryCreate(t.Context(), "ghost", "contested@example.com"); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	// Before the deadline: a conflict that may be retried, at once.
+	_, err := d.tryCreate(t.Context(), "heir", "contested@example.com")
+	expectCode(t, err, domain.KindConflict, "claim_pending")
+	if e := new(domain.Error); !errors.As(err, &e) || e.RetryAfter <= 0 || e.RetryAfter > DefaultDeadline {
+		t.Errorf("Retry-After is %v, want at most the deadline", e.RetryAfter)
+	}
+	_, err = d.LookupEmail(t.Context(), d.scope, "contested@example.com")
+	expectCode(t, err, domain.KindNotFound, "account_not_found")
+
+	d.expire(t)
+	d.create(t, "heir", "contested@example.com")
+	d.expectState(t, state{
+		Accounts: []string{"heir contested@example.com active rev 1"},
+		Claims:   []string{"email contested@example.com of heir", "handle heir of heir"},
+	})
+}

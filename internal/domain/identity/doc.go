@@ -1,0 +1,46 @@
+// Package identity is the directory: who a name belongs to.
+//
+// An account stands in the bucket of its id; each of its lookup keys (handle,
+// email) is claimed in the bucket of the key. Buckets may live on different
+// databases and no transaction spans two, so uniqueness comes from a protocol
+// of single-bucket decisions, the claims protocol:
+//
+//  1. prepare, in the record's bucket: the whole proposed record, its new and
+//     old links, a random token and a deadline are persisted as an operation.
+//  2. claim, in each new key's bucket: the key is granted if no claim stands.
+//  3. commit, in the record's bucket: only the operation that is prepared
+//     there, before its deadline, on the revision that it was prepared from.
+//     This is the only commit point.
+//  4. release, in each old key's bucket: the claim is deleted if owner and token
+//     are exactly those of the link.
+//  5. finalize, in the record's bucket: the operation is cleared.
+//
+// An abort is decided in the record's bucket first, where the operation turns
+// from prepared to aborted, which a commit can't pass; then its claims are
+// released; then it is cleared. Releasing first would let a slow commit succeed
+// without its claims.
+//
+// # Invariants
+//
+// A token enters a row only at prepare and never returns once it has left. So a
+// claim that its owner doesn't know (neither the record holds the key under the
+// claim's token, nor the owner's operation under that token lists the key) is
+// obsolete for good, and whoever meets it may remove it by exact token.
+//
+// A claim never makes a key resolvable; a record that agrees with it does. A
+// lookup reads the claim, then the record, and answers only when both name the
+// same key and token.
+//
+// # Recovery
+//
+// A prepared operation is nobody's but its caller's before the deadline. After
+// it, whoever meets the operation finishes it: prepared is aborted, aborted is
+// released and cleared, committed has its old claims released and is cleared.
+// Any number may help at once, with the original still running, because each
+// step is conditional on the token. Each file named after a step tells what a
+// crash behind it leaves.
+//
+// Each step is a decision that may share a transaction with other decisions of
+// the same tenant on the same database (tenancy.Sharer), and none depends on
+// another in its transaction.
+package identity

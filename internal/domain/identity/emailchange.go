@@ -1,0 +1,94 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// EmailChange is a pending change of an account's address. Its code is for the
+// tenant's application to deliver to that address; only a hash of it is stored.
+type EmailChange struct {
+	ID        domain.EmailChangeID
+	Code      string // eight digits
+	ExpiresAt time.Time
+}
+
+// emailChange is an EmailChange on its way into the database.
+type emailChange struct {
+	id    domain.EmailChangeID
+	email Email
+	code  string
+	keyID string // of the server key that the code derives from
+
+	expiresAt time.Time // set by queue
+}
+
+func (s *Service) newEmailChange(tenant domain.TenantID, account domain.AccountID, email Email) *emailChange {
+	c := &emailChange{id: domain.NewID[domain.EmailChangeKind](time.Now()), email: email}
+	secret, keyID := s.secrets.Derive(codeParts(tenant, account, c.id)...)
+	c.code, c.keyID = emailCode(secret), keyID
+	return c
+}
+
+func codeParts(tenant domain.TenantID, account domain.AccountID, change domain.EmailChangeID) []string {
+	return []string{"email-code", tenant.String(), account.String(), change.String()}
+}
+
+// emailCode makes eight digits of a secret. The bias of the modulus is under
+// one in a hundred billion.
+func emailCode(secret []byte) string {
+	return fmt.Sprintf("%08d", binary.BigEndian.Uint64(secret)%100_000_000)
+}
+
+const sqlBeginEmailChange = `
+INSERT INTO email_changes (tenant_id, number, account_id, change_id, email, email_key,
+                           code_hash, server_key_id, wrong_codes, created_at, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10)`
+
+// queue writes the change beside its account, in the transaction that commits
+// the account.
+func (c *emailChange) queue(tx *tenancy.Tx, account domain.AccountID, now time.Time) {
+	c.expiresAt = now.Add(emailChangeTerm)
+	hash := sha256.Sum256([]byte(c.code))
+	tx.Queue(sqlBeginEmailChange, int16(accountRef(account).Number), account, c.id, c.email.String(), c.email.Key(),
+		hash[:], c.keyID, now, c.expiresAt)
+}
+
+const sqlReadEmailChange = `
+SELECT change_id, server_key_id, expires_at FROM email_changes
+ WHERE tenant_id = $1 AND number = $2 AND account_id = $3 AND expires_at > clock_timestamp()`
+
+// pendingEmailChange gives the account's pending change with its code, which it
+// derives anew, or nil when there is none.
+func (s *Service) pendingEmailChange(ctx context.Context, tenant domain.TenantID, account domain.AccountID) (*EmailChange, error) {
+	record := accountRef(account)
+	e := entry(tenant, []int16{int16(record.Number)})
+	e.ReadOnly = true
+	var found *EmailChange
+	err := tenancy.Run(ctx, s.router.Database(record.Number), e, func(ctx context.Context, tx *tenancy.Tx) error {
+		tx.Queue(sqlReadEmailChange, int16(record.Number), account).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var c EmailChange
+				var keyID string
+				if err := rows.Scan(&c.ID, &keyID, &c.ExpiresAt); err != nil {
+					return err
+				}
+				if secret, ok := s.secrets.DeriveWith(keyID, codeParts(tenant, account, c.ID)...); ok {
+					c.Code = emailCode(secret)
+					found = &c
+				}
+			}
+			return rows.Err()
+		})
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,172 @@
+package identity
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// AccountPatch changes what is no lookup key. A nil field stays as it is.
+type AccountPatch struct {
+	DisplayName **string        // a pointer to nil removes the name
+	Status      *Status         // Active or Disabled
+	Attributes  json.RawMessage // a merge patch (RFC 7396) of the object
+}
+
+var errStale = domain.PreconditionFailed("revision_stale",
+	"The account has changed since you read it. Read it again and repeat the change with its new ETag.")
+
+// sqlLockAccount locks the row that decides. The operation beside it is not
+// looked at: a change of no key goes through whatever is prepared, which then
+// fails its own commit because its revision has gone.
+const sqlLockAccount = `
+SELECT ` + accountColumns + ` FROM accounts a
+ WHERE a.tenant_id = $1 AND a.number = $2 AND a.account_id = $3
+   FOR NO KEY UPDATE`
+
+const sqlPatchAccount = `
+UPDATE accounts SET revision = $5, status = $6, display_name = $7, attributes = $8::json, updated_at = $9
+ WHERE tenant_id = $1 AND number = $2 AND account_id = $3 AND revision = $4 AND status <> 'deleted'`
+
+// Patch changes an account that is still at the revision given, in one
+// transaction in its own bucket.
+//
+// Errors: precondition failed on another revision, not found, invalid.
+func (s *Service) Patch(ctx context.Context, scope tenancy.Scope, id domain.AccountID, revision int64, patch AccountPatch) (Account, error) {
+	if patch.DisplayName != nil {
+		if err := checkDisplayName(*patch.DisplayName); err != nil {
+			return Account{}, err
+		}
+	}
+	record := accountRef(id)
+	var changed Account
+	err := tenancy.Run(ctx, s.router.Database(record.Number), entry(scope.Tenant, []int16{int16(record.Number)}),
+		func(ctx context.Context, tx *tenancy.Tx) error {
+			a, now, err := lockAccount(ctx, tx, record)
+			if err != nil {
+				return err
+			}
+			if !a.visible() {
+				return errNoAccount
+			}
+			if a.Revision != revision {
+				return errStale
+			}
+			if changed, err = patch.apply(a.Account, now); err != nil {
+				return err
+			}
+			return guarded(ctx, tx, tx.Queue(sqlPatchAccount, int16(record.Number), id, revision,
+				changed.Revision, changed.Status, changed.DisplayName, string(changed.Attributes), changed.UpdatedAt))
+		})
+	return changed, err
+}
+
+// lockAccount locks and reads an account or tombstone, and reads the clock after, which
+// is never earlier than the last change.
+func lockAccount(ctx context.Context, tx *tenancy.Tx, record ref) (*accountRow, time.Time, error) {
+	var a *accountRow
+	var now time.Time
+	tx.Queue(sqlLockAccount, int16(record.Number), record.ID).Query(func(rows pgx.Rows) (err error) {
+		for rows.Next() {
+			if a, err = scanAccount(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+	tx.QueueNow(&now)
+	if err := tx.Send(ctx); err != nil {
+		return nil, now, err
+	}
+	if a == nil {
+		return nil, now, errNoAccount
+	}
+	if now.Before(a.UpdatedAt) {
+		now = a.UpdatedAt
+	}
+	return a, now, nil
+}
+
+// guarded sends a write that must match exactly the row that was locked.
+func guarded(ctx context.Context, tx *tenancy.Tx, write *pgx.QueuedQuery) error {
+	var n int64
+	write.Exec(counted(&n))
+	if err := tx.Send(ctx); err != nil {
+		return err
+	}
+	if n != 1 {
+		return errGuard
+	}
+	return nil
+}
+
+func (p AccountPatch) apply(a Account, now time.Time) (Account, error) {
+	if p.DisplayName != nil {
+		a.DisplayName = *p.DisplayName
+	}
+	if p.Status != nil {
+		a.Status = *p.Status
+	}
+	if p.Attributes != nil {
+		merged, err := mergeAttributes(a.Attributes, p.Attributes)
+		if err != nil {
+			return Account{}, err
+		}
+		a.Attributes = merged
+	}
+	a.Revision++
+	a.UpdatedAt = now
+	return a, nil
+}
+
+// mergeAttributes is RFC 7396 on two objects. Numbers keep their digits.
+func mergeAttributes(target, patch json.RawMessage) (json.RawMessage, error) {
+	if _, err := checkAttributes(patch); err != nil {
+		return nil, err
+	}
+	var into, from any
+	if err := decodeExact(target, &into); err != nil {
+		return nil, err
+	}
+	if err := decodeExact(patch, &from); err != nil {
+		return nil, err
+	}
+	var merged bytes.Buffer
+	encoder := json.NewEncoder(&merged)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(mergePatch(into, from)); err != nil {
+		return nil, err
+	}
+	return checkAttributes(merged.Bytes())
+}
+
+func decodeExact(raw json.RawMessage, into *any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	return decoder.Decode(into)
+}
+
+func mergePatch(target, patch any) any {
+	changes, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	object, ok := target.(map[string]any)
+	if !ok {
+		object = map[string]any{}
+	}
+	for name, value := range changes {
+		if value == nil {
+			delete(object, name)
+			continue
+		}
+		object[name] = mergePatch(object[name], value)
+	}
+	return object
+}

@@ -1,0 +1,102 @@
+package identity
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// reading is what stands in a record's bucket: the committed record, the
+// operation beside it, and the clock they were read at.
+type reading struct {
+	record ref
+	// light leaves out the operation, for readers to whom only the committed
+	// record counts.
+	light bool
+
+	account   *accountRow // nil if there is none
+	operation *operation  // nil if there is none
+	now       time.Time
+}
+
+const sqlReadAccounts = `
+SELECT p.ordinal, ` + accountColumns + `
+  FROM unnest($2::smallint[], $3::uuid[]) WITH ORDINALITY AS p (number, account_id, ordinal)
+ CROSS JOIN LATERAL (SELECT a.* FROM accounts a
+                      WHERE a.tenant_id = $1 AND a.number = p.number AND a.account_id = p.account_id LIMIT 1) a`
+
+const sqlReadOperations = `
+SELECT p.ordinal, o.token, o.state, o.deadline, o.base_revision, o.proposal, o.new_links, o.old_links, o.fingerprint, o.traceparent
+  FROM unnest($2::smallint[], $3::text[], $4::uuid[]) WITH ORDINALITY AS p (number, family, record_id, ordinal)
+ CROSS JOIN LATERAL (SELECT o.* FROM operations o
+                      WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
+                        AND o.record_id = p.record_id LIMIT 1) o`
+
+func readAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*reading) error {
+	numbers, families, records := make([]int16, len(all)), make([]string, len(all)), make([]domain.RecordID, len(all))
+	light := true
+	for i, r := range all {
+		r.account, r.operation = nil, nil
+		numbers[i], families[i], records[i] = int16(r.record.Number), string(r.record.Family), r.record.ID
+		light = light && r.light
+	}
+	e := entry(tenant, numbers)
+	e.ReadOnly = true
+	var now time.Time
+	err := tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
+		if !light {
+			// The operation is read before the record: a commit in between then
+			// shows as a standing operation beside the new record, never as no
+			// operation beside the old one.
+			queueOperations(tx, all, numbers, families, records)
+			tx.QueueNow(&now)
+		}
+		queueAccounts(tx, all, numbers, records)
+		return nil
+	})
+	for _, r := range all {
+		r.now = now
+	}
+	return err
+}
+
+// read is one reading, in a shared transaction.
+func (s *Service) read(ctx context.Context, tenant domain.TenantID, record ref, light bool) (*reading, error) {
+	r := &reading{record: record, light: light}
+	return r, s.reading.Do(ctx, s.router.Database(record.Number), tenant, r)
+}
+
+func queueAccounts(tx *tenancy.Tx, all []*reading, numbers []int16, records []domain.RecordID) {
+	tx.Queue(sqlReadAccounts, numbers, records).Query(func(r pgx.Rows) error {
+		for r.Next() {
+			var ordinal int64
+			account, err := scanAccount(r, &ordinal)
+			if err != nil {
+				return err
+			}
+			all[ordinal-1].account = account
+		}
+		return r.Err()
+	})
+}
+
+func queueOperations(tx *tenancy.Tx, all []*reading, numbers []int16, families []string, records []domain.RecordID) {
+	tx.Queue(sqlReadOperations, numbers, families, records).Query(func(r pgx.Rows) error {
+		for r.Next() {
+			var ordinal int64
+			var o operation
+			if err := r.Scan(&ordinal, &o.token, &o.state, &o.deadline, &o.base, &o.proposal,
+				&o.newLinks, &o.oldLinks, &o.fingerprint, &o.traceparent); err != nil {
+				return err
+			}
+			o.record = all[ordinal-1].record
+			all[ordinal-1].operation = &o
+		}
+		return r.Err()
+	})
+}

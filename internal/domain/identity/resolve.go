@@ -1,0 +1,65 @@
+package identity
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// resolving reads the claim that stands for a key. It proves nothing: whether
+// the key resolves is said by the record that the claim leads to.
+type resolving struct {
+	link link // the key; the token is not looked at
+
+	claim *claim // nil if there is none
+}
+
+// claim is a row: one key, one owner, one token.
+type claim struct {
+	link
+	owner ref
+}
+
+const sqlReadClaims = `
+SELECT k.ordinal, c.owner_family, c.owner_id, c.token
+  FROM unnest($2::smallint[], $3::text[], $4::text[]) WITH ORDINALITY AS k (number, family, key, ordinal)
+ CROSS JOIN LATERAL (SELECT c.* FROM claims c
+                      WHERE c.tenant_id = $1 AND c.number = k.number AND c.family = k.family AND c.key = k.key LIMIT 1) c`
+
+func resolveAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*resolving) error {
+	numbers, families, keys := make([]int16, len(all)), make([]string, len(all)), make([]string, len(all))
+	for i, r := range all {
+		r.claim = nil
+		numbers[i], families[i], keys[i] = int16(r.link.Number), string(r.link.Family), r.link.Key
+	}
+	e := entry(tenant, numbers)
+	e.ReadOnly = true
+	return tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
+		tx.Queue(sqlReadClaims, numbers, families, keys).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var ordinal int64
+				var family domain.Family
+				var id domain.RecordID
+				var token domain.Token
+				if err := rows.Scan(&ordinal, &family, &id, &token); err != nil {
+					return err
+				}
+				r := all[ordinal-1]
+				r.claim = &claim{link{r.link.Family, r.link.Number, r.link.Key, token}, refTo(family, id)}
+			}
+			return rows.Err()
+		})
+		return nil
+	})
+}
+
+// resolve reads the claim of a key, or nil.
+func (s *Service) resolve(ctx context.Context, tenant domain.TenantID, key link) (*claim, error) {
+	r := &resolving{link: key}
+	err := s.resolving.Do(ctx, s.router.Database(key.Number), tenant, r)
+	return r.claim, err
+}

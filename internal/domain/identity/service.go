@@ -1,0 +1,89 @@
+package identity
+
+import (
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// Times of the protocol and of the directory, by the database's clock.
+const (
+	DefaultDeadline   = 5 * time.Second     // of a prepared operation
+	DefaultQuarantine = 30 * 24 * time.Hour // of a deleted account's handle
+	emailChangeTerm   = 30 * time.Minute
+)
+
+// Secrets derives what is shown once. keyID says which server key did, and
+// stays with the row.
+type Secrets interface {
+	Derive(parts ...string) (secret []byte, keyID string)
+	DeriveWith(keyID string, parts ...string) (secret []byte, ok bool)
+}
+
+// Options are what a Service may be given. The zero value is production's.
+type Options struct {
+	Deadline   time.Duration // DefaultDeadline if 0
+	Quarantine time.Duration // DefaultQuarantine if 0
+	Faults     Faults        // nil in production
+	Tracing    trace.TracerProvider
+}
+
+// Service is the directory of all tenants.
+type Service struct {
+	router     *postgres.Router
+	secrets    Secrets
+	reserved   Reserved
+	deadline   time.Duration
+	quarantine time.Duration
+	faults     Faults
+	tracer     trace.Tracer
+	metrics    metrics
+
+	preparing  *tenancy.Sharer[preparing]
+	claiming   *tenancy.Sharer[claiming]
+	creating   *tenancy.Sharer[creating]
+	releasing  *tenancy.Sharer[releasing]
+	aborting   *tenancy.Sharer[aborting]
+	finalizing *tenancy.Sharer[finalizing]
+	reading    *tenancy.Sharer[reading]
+	resolving  *tenancy.Sharer[resolving]
+}
+
+// New makes the directory over the router's data databases.
+func New(router *postgres.Router, secrets Secrets, options Options) *Service {
+	if options.Deadline == 0 {
+		options.Deadline = DefaultDeadline
+	}
+	if options.Quarantine == 0 {
+		options.Quarantine = DefaultQuarantine
+	}
+	if options.Faults == nil {
+		options.Faults = noFaults{}
+	}
+	if options.Tracing == nil {
+		options.Tracing = otel.GetTracerProvider()
+	}
+	s := &Service{
+		router:     router,
+		secrets:    secrets,
+		reserved:   DefaultReserved(),
+		deadline:   options.Deadline,
+		quarantine: options.Quarantine,
+		faults:     options.Faults,
+		tracer:     options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/identity"),
+		metrics:    newMetrics(),
+	}
+	s.preparing = tenancy.NewSharer("identity.prepare", s.tracer, s.prepareAll)
+	s.claiming = tenancy.NewSharer("identity.claim", s.tracer, claimAll)
+	s.creating = tenancy.NewSharer("identity.commit", s.tracer, createAll)
+	s.releasing = tenancy.NewSharer("identity.release", s.tracer, releaseAll)
+	s.aborting = tenancy.NewSharer("identity.abort", s.tracer, abortAll)
+	s.finalizing = tenancy.NewSharer("identity.finalize", s.tracer, finalizeAll)
+	s.reading = tenancy.NewSharer("identity.read", s.tracer, readAll)
+	s.resolving = tenancy.NewSharer("identity.resolve", s.tracer, resolveAll)
+	return s
+}

@@ -1,0 +1,177 @@
+package tenancy
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+)
+
+const (
+	maxShared    = 256              // decisions a transaction
+	maxWaiting   = 4096             // decisions that wait for the next one
+	flushTimeout = 10 * time.Second // the role's own statement timeout comes first
+)
+
+// Sharer lets independent decisions of one tenant on one database share
+// transactions: those that arrive while one is under way go out together in the
+// next. That is what makes the commits of a busy tenant cheap, and it costs a
+// lone caller nothing.
+//
+// D is one decision: what is asked, and room for the answer, which decide fills
+// in. Decisions never depend on one another's outcome, and a decision that is
+// refused is an answer and not an error. When a shared transaction is rolled
+// back as a whole, each of its decisions is made again alone, so that one can't
+// fail its neighbours; decide must write every answer anew.
+type Sharer[D any] struct {
+	name   string
+	tracer trace.Tracer
+	decide func(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions []*D) error
+
+	mu     sync.Mutex
+	queues map[queueKey]*queue[D]
+}
+
+type queueKey struct {
+	db     *postgres.Database
+	tenant domain.TenantID
+}
+
+type queue[D any] struct {
+	waiting []*pending[D]
+}
+
+type pending[D any] struct {
+	decision *D
+	ctx      context.Context // the caller's: its span, not its cancellation
+	done     chan struct{}
+	err      error
+}
+
+// NewSharer makes a sharer whose transactions are made by decide. The name is
+// its span's.
+func NewSharer[D any](name string, tracer trace.Tracer,
+	decide func(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions []*D) error) *Sharer[D] {
+	return &Sharer[D]{name: name, tracer: tracer, decide: decide, queues: map[queueKey]*queue[D]{}}
+}
+
+// Do makes the decisions, in shared transactions, and returns when all are made.
+// They may end up in different transactions. The error is the first one's, in
+// the order given. A caller that goes away leaves its decisions to be made: it
+// gets ctx's error and must treat what they wrote as unknown.
+func (s *Sharer[D]) Do(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions ...*D) error {
+	all, err := s.enqueue(ctx, queueKey{db, tenant}, decisions)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for _, p := range all {
+		if p.err != nil {
+			return p.err
+		}
+	}
+	return nil
+}
+
+func (s *Sharer[D]) enqueue(ctx context.Context, key queueKey, decisions []*D) ([]*pending[D], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, underWay := s.queues[key]
+	if !underWay {
+		q = &queue[D]{}
+		s.queues[key] = q
+	}
+	if len(q.waiting)+len(decisions) > maxWaiting {
+		return nil, domain.Unavailable("overloaded", "Too many requests of this tenant are waiting. Try again.").After(time.Second)
+	}
+	all := make([]*pending[D], len(decisions))
+	for i, d := range decisions {
+		all[i] = &pending[D]{decision: d, ctx: ctx, done: make(chan struct{})}
+	}
+	q.waiting = append(q.waiting, all...)
+	if !underWay {
+		go s.flush(key, q)
+	}
+	return all, nil
+}
+
+// flush sends what waits until nothing does, one transaction at a time.
+func (s *Sharer[D]) flush(key queueKey, q *queue[D]) {
+	for {
+		s.mu.Lock()
+		n := min(len(q.waiting), maxShared)
+		if n == 0 {
+			delete(s.queues, key)
+			s.mu.Unlock()
+			return
+		}
+		batch := q.waiting[:n:n]
+		q.waiting = q.waiting[n:]
+		s.mu.Unlock()
+
+		err := s.share(key, batch)
+		for _, p := range batch {
+			if n > 1 && oneMayFailAll(err) {
+				go func() { p.settle(s.share(key, []*pending[D]{p})) }()
+				continue
+			}
+			p.settle(err)
+		}
+	}
+}
+
+func (p *pending[D]) settle(err error) {
+	p.err = err
+	close(p.done)
+}
+
+// oneMayFailAll tells a failure that rolled everything back and that a single
+// decision may have caused: a closed number, a row that somebody holds, a value
+// that PostgreSQL refuses.
+func oneMayFailAll(err error) bool {
+	switch domain.CodeOf(err) {
+	case "partition_unavailable", "database_busy":
+		return true
+	default:
+		return err != nil && domain.KindOf(err) == domain.KindInternal
+	}
+}
+
+// share makes one transaction. Its span is a child of the first caller's and
+// linked to the others'.
+func (s *Sharer[D]) share(key queueKey, batch []*pending[D]) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].ctx), flushTimeout)
+	defer cancel()
+	var links []trace.Link
+	if trace.SpanFromContext(ctx).IsRecording() {
+		for _, p := range batch[1:] {
+			links = append(links, trace.LinkFromContext(p.ctx))
+		}
+	}
+	ctx, span := s.tracer.Start(ctx, s.name, trace.WithLinks(links...))
+	defer span.End()
+	if span.IsRecording() {
+		span.SetAttributes(attribute.Int("holdfast.decisions", len(batch)), attribute.String("holdfast.database", key.db.Name))
+	}
+
+	decisions := make([]*D, len(batch))
+	for i, p := range batch {
+		decisions[i] = p.decision
+	}
+	err := s.decide(ctx, key.db, key.tenant, decisions)
+	if err != nil {
+		span.RecordError(err)
+	}
+	return err
+}

@@ -1,0 +1,90 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/labstack/echo/v4"
+)
+
+// statusClientGone stands in logs and metrics for a request whose caller went
+// away before there was an answer. It is never sent.
+const statusClientGone = 499
+
+// answer turns errors and panics into answers, so that what stands outside of
+// it sees a status and never an error.
+func (s *server) answer(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if err := recovered(next, c); err != nil {
+			s.fail(c, err)
+		}
+		return nil
+	}
+}
+
+// panicked is an error that was a panic.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprint("panic: ", p.value) }
+
+func recovered(next echo.HandlerFunc, c echo.Context) (err error) {
+	defer func() {
+		switch v := recover(); v {
+		case nil:
+		case http.ErrAbortHandler:
+			panic(v) // net/http's own word for dropping the connection
+		default:
+			err = &panicked{value: v, stack: debug.Stack()}
+		}
+	}()
+	return next(c)
+}
+
+// fail answers an error. What is internal is logged with its text; what the
+// caller did wrong is in the access log by its code.
+func (s *server) fail(c echo.Context, err error) {
+	r, response := c.Request(), c.Response()
+	ctx := r.Context()
+	call := callOf(ctx)
+	if errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled) {
+		call.code = "client_gone"
+		response.Status = statusClientGone
+		return
+	}
+	p := problemOf(r, err)
+	call.code = p.code
+	if p.status >= http.StatusInternalServerError {
+		s.logFailure(ctx, p, err)
+	}
+	if response.Committed {
+		s.log.ErrorContext(ctx, "the answer was cut off", "error", err)
+		return
+	}
+	render := p.render
+	if call.operation != nil && call.operation.oauthErrors {
+		render = p.renderOAuth
+	}
+	if err := render(c); err != nil {
+		s.log.WarnContext(ctx, "an error could not be answered", "error", err)
+	}
+}
+
+func (s *server) logFailure(ctx context.Context, p *problem, err error) {
+	attrs := []slog.Attr{slog.String("code", p.code), slog.Any("error", err)}
+	level := slog.LevelWarn // it may pass with time, and the caller was told so
+	if p.status == http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	var broke *panicked
+	if errors.As(err, &broke) {
+		attrs = append(attrs, slog.String("stack", string(broke.stack)))
+	}
+	s.log.LogAttrs(ctx, level, "request failed", attrs...)
+}

@@ -1,0 +1,31 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// call is what the middleware learns of one request. It rides on the request's
+// context and belongs to the request's goroutine.
+type call struct {
+	requestID     string
+	operation     *operation    // nil where no route matched
+	authorization []string      // the header, for the token endpoint, which the document calls public
+	scope         tenancy.Scope // zero for a public operation
+	body          []byte        // the JSON text that was validated, nil without
+	code          string        // of the problem that was answered, for the log
+}
+
+type callKey struct{}
+
+func withCall(ctx context.Context, c *call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+func callOf(ctx context.Context) *call {
+	return ctx.Value(callKey{}).(*call)
+}
+
+// caller is who sent the request that ctx belongs to.
+func caller(ctx context.Context) tenancy.Scope { return callOf(ctx).scope }

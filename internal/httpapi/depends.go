@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// Directory is what the handlers need of identity.Service.
+type Directory interface {
+	Create(context.Context, tenancy.Scope, identity.CreateAccount) (identity.Created, error)
+	Get(context.Context, tenancy.Scope, domain.AccountID) (identity.Account, error)
+	Patch(ctx context.Context, scope tenancy.Scope, id domain.AccountID, revision int64, patch identity.AccountPatch) (identity.Account, error)
+	Delete(ctx context.Context, scope tenancy.Scope, id domain.AccountID, revision int64) error
+	List(ctx context.Context, scope tenancy.Scope, filter identity.AccountFilter, after *identity.Position, limit int) (identity.AccountPage, error)
+	BatchGet(context.Context, tenancy.Scope, []domain.AccountID) ([]identity.BatchResult, error)
+	LookupHandle(ctx context.Context, scope tenancy.Scope, handle string) (identity.Account, error)
+	LookupEmail(ctx context.Context, scope tenancy.Scope, email string) (identity.Account, error)
+	Recovery(context.Context, tenancy.Scope) (identity.Recovery, error)
+}
+
+// Administration is what the handlers need of tenancy.Store. Each method checks
+// the caller itself.
+type Administration interface {
+	CreateTenant(context.Context, tenancy.Scope, tenancy.NewTenant) (t tenancy.Tenant, replayed bool, err error)
+	Tenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
+	Tenants(context.Context, tenancy.Scope, tenancy.List[string]) (tenants []tenancy.Tenant, more bool, err error)
+	SuspendTenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
+	ResumeTenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
+
+	CreatePrincipal(context.Context, tenancy.Scope, domain.TenantID, tenancy.NewPrincipal) (p tenancy.Principal, replayed bool, err error)
+	Principals(context.Context, tenancy.Scope, domain.TenantID, tenancy.List[string]) (principals []tenancy.Principal, more bool, err error)
+	DisablePrincipal(context.Context, tenancy.Scope, domain.TenantID, domain.PrincipalID) (tenancy.Principal, error)
+
+	CreateOperator(context.Context, tenancy.Scope, tenancy.NewPrincipal) (p tenancy.Principal, replayed bool, err error)
+	Operators(context.Context, tenancy.Scope, tenancy.List[string]) (operators []tenancy.Principal, more bool, err error)
+	DisableOperator(context.Context, tenancy.Scope, domain.PrincipalID) (tenancy.Principal, error)
+
+	CreateKey(context.Context, tenancy.Scope, domain.TenantID, tenancy.NewKey) (k tenancy.Key, text string, replayed bool, err error)
+	Keys(ctx context.Context, caller tenancy.Scope, tenant domain.TenantID, of domain.PrincipalID, page tenancy.List[domain.KeyID]) (keys []tenancy.Key, more bool, err error)
+	RevokeKey(context.Context, tenancy.Scope, domain.TenantID, domain.KeyID) (tenancy.Key, error)
+}
+
+// Tokens is what the API needs of tenancy.Tokens.
+type Tokens interface {
+	Authenticate(ctx context.Context, token string) (tenancy.Scope, error)
+	Grant(context.Context, tenancy.GrantRequest) (tenancy.AccessToken, error)
+	JWKS() (tenancy.JWKS, error)
+}
+
+// SweepReader tells how far the sweeps have come.
+type SweepReader interface {
+	Sweeps(context.Context) ([]SweepProgress, error)
+}
+
+// SweepProgress is one sweep's progress through one number of one family.
+type SweepProgress struct {
+	Kind        string
+	Family      domain.Family
+	Number      domain.Number
+	Passes      int64 // passes that have ended
+	Recovered   int64 // operations and claims that they recovered
+	Misses      int   // how often in a row the partition was busy
+	PassBeganAt *time.Time
+	PassEndedAt *time.Time
+}

@@ -1,0 +1,28 @@
+// Package httpapi serves the API that web/openapi.yaml describes.
+//
+// The document is the source of truth. The strict server and its types are
+// generated from it (api.gen.go); the scope of each operation, the parameters
+// and bodies that are accepted, and whether an operation is public, are read
+// from it at start. An operation that doesn't say its scope, or a body that
+// could bind what was not validated, stops the start.
+//
+// A request passes, in this order:
+//
+//	identify      its id, and the operation that Echo's router matched
+//	tracing       a span and http.server.request.duration
+//	access log    one line
+//	answer        errors and panics become problem+json, in one place
+//	authenticate  the token becomes a tenancy.Scope that has the operation's scope
+//	validate      query, headers and body against the document
+//	handler       decode, one domain call, encode
+//
+// A panic is met inside of the span, the log line and the request's id, so that
+// it has all three; what stands outside of answer does nothing that could panic.
+//
+// # Bodies
+//
+// A JSON body is read once, strictly (strictjson.go), into the value that the
+// schema judges. The handler gets the same bytes, bound by exact member names
+// (bind.go). Every object with named members is closed, so nothing can bind that
+// was not judged. Free-form objects stay bytes.
+package httpapi

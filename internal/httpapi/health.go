@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ReadinessCheck is something that must be well for the process to serve.
+type ReadinessCheck struct {
+	Name  string // "database/control"
+	Gates bool   // whether a failure makes the process unready, or is only reported
+	Run   func(context.Context) error
+}
+
+// checkTimeout bounds each check: a probe that hangs tells nothing.
+const checkTimeout = 2 * time.Second
+
+// readiness runs the checks. What a failing one says is for the log: it may
+// name hosts.
+type readiness struct {
+	checks   []ReadinessCheck
+	draining atomic.Bool
+	log      *slog.Logger
+}
+
+func newReadiness(checks []ReadinessCheck, log *slog.Logger) *readiness {
+	return &readiness{checks: checks, log: log}
+}
+
+func (r *readiness) drain() { r.draining.Store(true) }
+
+// run gives the state of the process and of each check. They run side by side.
+func (r *readiness) run(ctx context.Context) Readiness {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	failures := make([]error, len(r.checks))
+	var all sync.WaitGroup
+	for i, check := range r.checks {
+		all.Go(func() { failures[i] = check.Run(ctx) })
+	}
+	all.Wait()
+
+	state := Readiness{Status: "ready", Checks: make([]Check, len(r.checks))}
+	for i, check := range r.checks {
+		state.Checks[i] = Check{Name: check.Name, Status: "ok"}
+		if failures[i] == nil {
+			continue
+		}
+		r.log.WarnContext(ctx, "a readiness check failed: "+check.Name, "error", failures[i])
+		state.Checks[i].Status = "failing"
+		if check.Gates {
+			state.Status = "failing"
+		}
+	}
+	if r.draining.Load() {
+		state.Status = "draining"
+	}
+	return state
+}
+
+// Livez serves GET /livez. It depends on nothing: a process that can't reach a
+// database must not be restarted for it.
+func (s *server) Livez(context.Context, LivezRequestObject) (LivezResponseObject, error) {
+	return Livez200JSONResponse{Status: "alive"}, nil
+}
+
+// Readyz serves GET /readyz.
+func (s *server) Readyz(ctx context.Context, _ ReadyzRequestObject) (ReadyzResponseObject, error) {
+	state := s.readiness.run(ctx)
+	if state.Status != "ready" {
+		return Readyz503JSONResponse(state), nil
+	}
+	return Readyz200JSONResponse(state), nil
+}
+
+// GetOpenapi serves GET /openapi.json.
+func (s *server) GetOpenapi(context.Context, GetOpenapiRequestObject) (GetOpenapiResponseObject, error) {
+	return GetOpenapi200JSONResponse(s.document), nil
+}

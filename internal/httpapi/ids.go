@@ -1,0 +1,51 @@
+package httpapi
+
+import (
+	"strconv"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// What isn't an id names nothing, so a path that holds such a thing is answered
+// as one with an id that nothing has.
+
+func accountID(text string) (id domain.AccountID, err error) {
+	return id, parseID(&id, text, "account_not_found", "There is no account with this id.")
+}
+
+func principalID(text string) (id domain.PrincipalID, err error) {
+	return id, parseID(&id, text, "principal_not_found", "There is no principal of that id here.")
+}
+
+func keyID(text string) (id domain.KeyID, err error) {
+	return id, parseID(&id, text, "key_not_found", "There is no key of that id here.")
+}
+
+// tenantID refuses the id that stands for the operators: a path names tenants.
+func tenantID(text string) (id domain.TenantID, err error) {
+	err = parseID(&id, text, "tenant_not_found", "There is no tenant of that id.")
+	if err == nil && id == tenancy.Operators {
+		err = domain.NotFound("tenant_not_found", "There is no tenant of that id.")
+	}
+	return id, err
+}
+
+func parseID[Kind any](id *domain.ID[Kind], text, code, detail string) error {
+	if id.UnmarshalText([]byte(text)) != nil {
+		return domain.NotFound(code, detail)
+	}
+	return nil
+}
+
+// batchIDs parses the ids of a body, where one that isn't an id is wrong.
+func batchIDs(texts []string) ([]domain.AccountID, error) {
+	ids := make([]domain.AccountID, len(texts))
+	var fields []domain.Field
+	for i, text := range texts {
+		if ids[i].UnmarshalText([]byte(text)) != nil {
+			fields = append(fields, domain.Field{Pointer: "/ids/" + strconv.Itoa(i), Code: "wrong_format"})
+		}
+	}
+	return ids, invalid(fields)
+}

@@ -1,0 +1,9 @@
+package httpapi
+
+// The media types that the API speaks.
+const (
+	mediaJSON       = "application/json"
+	mediaMergePatch = "application/merge-patch+json" // RFC 7396
+	mediaForm       = "application/x-www-form-urlencoded"
+	mediaProblem    = "application/problem+json" // RFC 9457
+)

@@ -1,0 +1,52 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// challengeBasic says how a client may authenticate at the token endpoint.
+const challengeBasic = `Basic realm="holdfast"`
+
+// renderOAuth writes the problem as RFC 6749, section 5.2, demands: what is
+// wrong with the request is invalid_request, and a refusal of the grant has its
+// own code. The RFC has no word for the rest (too large, too often,
+// unavailable), which stays a problem.
+func (p *problem) renderOAuth(c echo.Context) error {
+	var refused *tenancy.GrantError
+	switch {
+	case errors.As(p.cause, &refused):
+		return renderOAuthError(c, p, refused.Code, refused.Description)
+	case p.status == http.StatusBadRequest, p.status == http.StatusUnprocessableEntity:
+		p.status = http.StatusBadRequest
+		return renderOAuthError(c, p, tenancy.GrantInvalidRequest, p.detail)
+	default:
+		return p.render(c)
+	}
+}
+
+func renderOAuthError(c echo.Context, p *problem, code, description string) error {
+	text, err := json.Marshal(OAuthError{Error: code, ErrorDescription: description})
+	if err != nil {
+		return err
+	}
+	p.setHeaders(c.Response().Header())
+	return c.Blob(p.status, mediaJSON, text)
+}
+
+// grantProblem says how a refused grant is answered.
+func grantProblem(refused *tenancy.GrantError) *problem {
+	p := &problem{status: http.StatusBadRequest, code: refused.Code, detail: refused.Description, cause: refused}
+	switch refused.Code {
+	case tenancy.GrantInvalidClient:
+		p.status, p.challenge = http.StatusUnauthorized, challengeBasic
+	case tenancy.GrantTenantSuspended:
+		p.status = http.StatusForbidden
+	}
+	return p
+}

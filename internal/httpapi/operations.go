@@ -1,0 +1,173 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/routers"
+)
+
+// securityScheme is the one scheme of the document.
+const securityScheme = "oauth"
+
+// route is how Echo names what it matched.
+type route struct {
+	method string
+	path   string // "/v1/accounts/:account_id"
+}
+
+// operation is what the middleware needs to know of one operation.
+type operation struct {
+	id          string // "getAccount"
+	method      string
+	template    string // "/v1/accounts/{account_id}"
+	scope       string // what a caller must have been granted; "" for a public operation
+	oauthErrors bool   // refusals in the form of RFC 6749, section 5.2
+
+	query   map[string]*openapi3.Parameter
+	headers []*openapi3.Parameter
+	body    *bodyRule // nil when a body is refused
+	matched *routers.Route
+}
+
+// bodyRule says which bodies an operation takes.
+type bodyRule struct {
+	required bool
+	media    map[string]*openapi3.Schema // by media type, lower case, without parameters
+}
+
+// loadOperations reads the document. It fails when the document is invalid,
+// when an operation doesn't say which scope it needs (an empty list of
+// requirements says that it is public), or when a body's schema has an open
+// object with named members.
+func loadOperations(document []byte) (*openapi3.T, map[route]*operation, error) {
+	loader := openapi3.NewLoader()
+	doc, err := loader.LoadFromData(document)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the API's description: %w", err)
+	}
+	if err := doc.Validate(loader.Context); err != nil {
+		return nil, nil, fmt.Errorf("the API's description: %w", err)
+	}
+	operations := make(map[route]*operation)
+	var errs []error
+	for template, item := range doc.Paths.Map() {
+		for method, described := range item.Operations() {
+			op, err := newOperation(doc, template, method, item, described)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s %s: %w", method, template, err))
+				continue
+			}
+			operations[route{method, echoPath(template)}] = op
+		}
+	}
+	return doc, operations, errors.Join(errs...)
+}
+
+func newOperation(doc *openapi3.T, template, method string, item *openapi3.PathItem, described *openapi3.Operation) (*operation, error) {
+	scope, err := scopeOf(doc, described)
+	if err != nil {
+		return nil, err
+	}
+	op := &operation{
+		id:          described.OperationID,
+		method:      method,
+		template:    template,
+		scope:       scope,
+		oauthErrors: described.Extensions["x-holdfast-errors"] == "rfc6749",
+		query:       make(map[string]*openapi3.Parameter),
+		matched:     &routers.Route{Spec: doc, Path: template, PathItem: item, Method: method, Operation: described},
+	}
+	for _, ref := range append(item.Parameters[:len(item.Parameters):len(item.Parameters)], described.Parameters...) {
+		switch ref.Value.In {
+		case openapi3.ParameterInQuery:
+			op.query[ref.Value.Name] = ref.Value
+		case openapi3.ParameterInHeader:
+			op.headers = append(op.headers, ref.Value)
+		case openapi3.ParameterInPath: // the handler's: what isn't an id names nothing
+		default:
+			return nil, fmt.Errorf("parameter %s: only path, query and header are known", ref.Value.Name)
+		}
+	}
+	if described.RequestBody != nil {
+		op.body, err = newBodyRule(described.RequestBody.Value)
+	}
+	return op, err
+}
+
+// scopeOf gives the one scope that the operation names, or "" when it says that
+// it is public.
+func scopeOf(doc *openapi3.T, described *openapi3.Operation) (string, error) {
+	if described.Security == nil {
+		return "", errors.New("it doesn't say which scope it needs, nor that it is public")
+	}
+	requirements := *described.Security
+	if len(requirements) == 0 {
+		return "", nil
+	}
+	scopes := requirements[0][securityScheme]
+	if len(requirements) != 1 || len(requirements[0]) != 1 || len(scopes) != 1 {
+		return "", fmt.Errorf("it must name one scope of %q", securityScheme)
+	}
+	scheme := doc.Components.SecuritySchemes[securityScheme]
+	if _, known := scheme.Value.Flows.ClientCredentials.Scopes[scopes[0]]; !known {
+		return "", fmt.Errorf("the scope %q is not declared", scopes[0])
+	}
+	return scopes[0], nil
+}
+
+func newBodyRule(described *openapi3.RequestBody) (*bodyRule, error) {
+	rule := &bodyRule{required: described.Required, media: make(map[string]*openapi3.Schema)}
+	for media, content := range described.Content {
+		if content.Schema == nil {
+			return nil, fmt.Errorf("its body as %s has no schema", media)
+		}
+		if media != mediaForm {
+			if err := demandClosed(content.Schema.Value); err != nil {
+				return nil, fmt.Errorf("its body as %s: %w", media, err)
+			}
+		}
+		rule.media[strings.ToLower(media)] = content.Schema.Value
+	}
+	return rule, nil
+}
+
+// demandClosed refuses a schema with an object that has named members and takes
+// others beside them: a twin of a member's name in another letter case would
+// pass validation there. A free-form object has no names and binds as bytes.
+func demandClosed(schema *openapi3.Schema) error {
+	if schema == nil {
+		return nil
+	}
+	if len(schema.Properties) > 0 && (schema.AdditionalProperties.Has == nil || *schema.AdditionalProperties.Has) {
+		return errors.New("an object with named members must say additionalProperties: false")
+	}
+	for name, member := range schema.Properties {
+		if err := demandClosed(member.Value); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, parts := range []openapi3.SchemaRefs{schema.AllOf, schema.AnyOf, schema.OneOf} {
+		for _, part := range parts {
+			if err := demandClosed(part.Value); err != nil {
+				return err
+			}
+		}
+	}
+	if schema.Items != nil {
+		return demandClosed(schema.Items.Value)
+	}
+	return nil
+}
+
+// echoPath is the template as Echo spells it.
+func echoPath(template string) string {
+	return strings.NewReplacer("{", ":", "}", "").Replace(template)
+}
+
+// safe tells an operation that changes nothing, so that its outcome is never in
+// doubt.
+func (o *operation) safe() bool { return o.method == http.MethodGet }

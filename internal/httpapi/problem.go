@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+// problem is a failure as it is answered. The middleware returns one where the
+// domain has no word for what is wrong: what can't be parsed, a route that isn't
+// there, a media type.
+type problem struct {
+	status     int
+	code       string
+	detail     string // plain words; never a schema, a submitted value, SQL or Go text
+	fields     []domain.Field
+	retryAfter time.Duration // 0 when a retry makes no sense
+	challenge  string        // WWW-Authenticate
+	cause      error         // for the log
+}
+
+func (p *problem) Error() string {
+	text := p.code + ": " + p.detail
+	if p.cause != nil {
+		text += ": " + p.cause.Error()
+	}
+	return text
+}
+
+func (p *problem) Unwrap() error { return p.cause }
+
+// malformed is for what can't be parsed. What can be parsed and is wrong is
+// domain.Invalid.
+func malformed(code, detail string) *problem {
+	return &problem{status: http.StatusBadRequest, code: code, detail: detail}
+}
+
+func (p *problem) at(pointer string) *problem {
+	p.fields = append(p.fields, domain.Field{Pointer: pointer, Code: p.code})
+	return p
+}
+
+func (p *problem) because(cause error) *problem {
+	p.cause = cause
+	return p
+}
+
+// render writes the problem (RFC 9457). Allow was set by the router.
+func (p *problem) render(c echo.Context) error {
+	body := Problem{
+		Type:      "urn:holdfast:problem:" + p.code,
+		Title:     http.StatusText(p.status),
+		Status:    p.status,
+		Code:      p.code,
+		Detail:    p.detail,
+		RequestID: callOf(c.Request().Context()).requestID,
+	}
+	if len(p.fields) > 0 {
+		errors := make([]FieldError, len(p.fields))
+		for i, f := range p.fields {
+			errors[i] = FieldError{Pointer: f.Pointer, Code: f.Code}
+		}
+		body.Errors = &errors
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	p.setHeaders(c.Response().Header())
+	return c.Blob(p.status, mediaProblem, text)
+}
+
+func (p *problem) setHeaders(h http.Header) {
+	if p.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
+	}
+	if p.challenge != "" {
+		h.Set("WWW-Authenticate", p.challenge)
+	}
+	h.Set("Cache-Control", "no-store")
+}

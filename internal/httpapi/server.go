@@ -1,0 +1,158 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/labstack/echo/v4"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Options are what the API is made of.
+type Options struct {
+	Document       []byte // web/openapi.yaml
+	Directory      Directory
+	Administration Administration
+	Tokens         Tokens
+	SweepReader    SweepReader
+	Checks         []ReadinessCheck
+
+	CursorSecrets  [][]byte      // from which the keys of cursors derive; the first seals, all open
+	TrustedProxies []*net.IPNet  // who may say, in X-Forwarded-…, whom a request is from; none by default
+	RequestTimeout time.Duration // how long a request may take; 30 s if 0
+
+	Log     *slog.Logger
+	Tracers trace.TracerProvider
+	Meters  metric.MeterProvider
+}
+
+// API is the HTTP handler of the whole API.
+type API struct {
+	echo     *echo.Echo
+	draining *readiness
+}
+
+// server has the handlers of the operations, which the generated code calls.
+type server struct {
+	directory      Directory
+	administration Administration
+	tokens         Tokens
+	sweeps         SweepReader
+	readiness      *readiness
+	document       json.RawMessage
+
+	operations map[route]*operation
+	cursors    cursors
+	timeout    time.Duration
+	log        *slog.Logger
+}
+
+var _ StrictServerInterface = (*server)(nil)
+
+// New makes the API. It fails on a document that it can't hold requests
+// against: an operation without a scope, say.
+func New(o Options) (*API, error) {
+	doc, operations, err := loadOperations(o.Document)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.CursorSecrets) == 0 {
+		return nil, errors.New("cursors need a secret")
+	}
+	published, err := published(doc)
+	if err != nil {
+		return nil, err
+	}
+	tracing, err := newTracing(o.Tracers, o.Meters)
+	if err != nil {
+		return nil, err
+	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = 30 * time.Second
+	}
+	s := &server{
+		directory:      o.Directory,
+		administration: o.Administration,
+		tokens:         o.Tokens,
+		sweeps:         o.SweepReader,
+		readiness:      newReadiness(o.Checks, o.Log),
+		document:       published,
+		operations:     operations,
+		cursors:        newCursors(o.CursorSecrets),
+		timeout:        o.RequestTimeout,
+		log:            o.Log,
+	}
+	e := newEcho(o)
+	e.Use(s.identify, tracing.middleware, s.logAccess, s.answer, s.limit, s.authenticate, s.validate)
+	RegisterHandlers(e, NewStrictHandler(s, nil))
+	if err := s.demandRoutes(e); err != nil {
+		return nil, err
+	}
+	return &API{echo: e, draining: s.readiness}, nil
+}
+
+// ServeHTTP serves a request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.echo.ServeHTTP(w, r) }
+
+// Drain makes /readyz fail from now on, so that nobody sends new requests.
+// Those that come all the same are served.
+func (a *API) Drain() { a.draining.drain() }
+
+func newEcho(o Options) *echo.Echo {
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	e.Binder = binder{}
+	e.IPExtractor = echo.ExtractIPDirect()
+	e.SchemeExtractor = echo.ExtractSchemeDirect()
+	if len(o.TrustedProxies) > 0 {
+		trust := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
+		for _, proxy := range o.TrustedProxies {
+			trust = append(trust, echo.TrustIPRange(proxy))
+		}
+		e.IPExtractor = echo.ExtractIPFromXFFHeader(trust...)
+		e.SchemeExtractor = echo.ExtractSchemeFromHeaders(trust...)
+	}
+	return e
+}
+
+// demandRoutes fails when what is served isn't what the document describes.
+func (s *server) demandRoutes(e *echo.Echo) error {
+	served := 0
+	for _, r := range e.Routes() {
+		if s.operations[route{r.Method, r.Path}] == nil {
+			return fmt.Errorf("%s %s is served and not described", r.Method, r.Path)
+		}
+		served++
+	}
+	if served != len(s.operations) {
+		return fmt.Errorf("%d operations are described, %d are served", len(s.operations), served)
+	}
+	return nil
+}
+
+// limit gives the request its deadline.
+func (s *server) limit(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		ctx, cancel := context.WithTimeout(c.Request().Context(), s.timeout)
+		defer cancel()
+		c.SetRequest(c.Request().WithContext(ctx))
+		return next(c)
+	}
+}
+
+// published is the document as /openapi.json shows it.
+func published(doc *openapi3.T) (json.RawMessage, error) {
+	text, err := doc.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("the API's description: %w", err)
+	}
+	return text, nil
+}

@@ -148,16 +148,11 @@ func (in *installation) client(t testing.TB, name string) (tenancy.Tenant, tenan
 	return tenant, key, text
 }
 
-// rows reads a query of the control database as the superuser.
-func rows[T any](t testing.TB, in *installation, sql string, args ...any) []T {
-	t.Helper()
-	return rowsOf[T](t, in.admin, sql, args...)
-}
-
-func rowsOf[T any](t testing.TB, pool *pgxpool.Pool, sql string, args ...any) []T {
+// rows reads a query.
+func rows[T any](t testing.TB, pool *pgxpool.Pool, to pgx.RowToFunc[T], sql string, args ...any) []T {
 	t.Helper()
 	r, _ := pool.Query(t.Context(), sql, args...)
-	all, err := pgx.CollectRows(r, pgx.RowToStructByPos[T])
+	all, err := pgx.CollectRows(r, to)
 	must(t, err)
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
@@ -21,7 +22,7 @@ func (in *installation) gates(t testing.TB, tenant domain.TenantID) []gateRow {
 	t.Helper()
 	var gates []gateRow
 	for _, db := range in.first.router.Databases() {
-		gates = append(gates, rowsOf[gateRow](t, in.databases.Admin(t, db.Name),
+		gates = append(gates, rows(t, in.databases.Admin(t, db.Name), pgx.RowToStructByPos[gateRow],
 			`SELECT $2::text, state, layout, identity_state FROM tenant_gates WHERE tenant_id = $1`, tenant, db.Name)...)
 	}
 	return gates

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
@@ -20,7 +21,7 @@ type revocationRow struct {
 
 func (in *installation) revocations(t testing.TB) []revocationRow {
 	t.Helper()
-	return rows[revocationRow](t, in, `SELECT sequence, tenant_id, kind, subject FROM revocations ORDER BY sequence`)
+	return rows(t, in.admin, pgx.RowToStructByPos[revocationRow], `SELECT sequence, tenant_id, kind, subject FROM revocations ORDER BY sequence`)
 }
 
 func TestSuspension_RefusesTheTenantUntilItIsResumed(t *testing.T) {

@@ -1,0 +1,26 @@
+// Package jobs runs the background work, on River in the control database.
+//
+// A kind of job is a type in a file of its own. A sweeping kind has one job a
+// data database, which walks the numbers that live there, so that an idle
+// installation costs the same for ten tenants or ten thousand.
+//
+// # What a kind must keep to
+//
+//   - It works in bounded steps, each a decision of the domain with its own
+//     guard, and keeps its place in the domain's tables. So it may be killed at
+//     any line, and may run twice at once.
+//   - It looks for the end of its budget, and for the end of the process, before
+//     each step, and leaves the rest to the next run. A budget lies well inside
+//     jobTimeout, and that inside rescueAfter: River gives a job that was killed
+//     to another worker only then, and has no heartbeat.
+//   - It is registered on every client that may lead: River's leader discards
+//     stuck jobs of kinds that it doesn't know.
+//
+// # Schedules
+//
+// River's own periodic jobs live in its leader's memory. Here the table
+// schedules says when each recurring job runs next, every worker looks at it,
+// and who moves next_run_at on has the run: it inserts the job in the same
+// transaction. A job is unique as long as it is unfinished, so a run that comes
+// too soon is the one before.
+package jobs

@@ -1,0 +1,55 @@
+package jobs_test
+
+import (
+	"context"
+	"sync"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+)
+
+// step is one call of the identity domain.
+type step struct {
+	Kind     string
+	Database string
+	Family   domain.Family
+	Number   domain.Number
+}
+
+// fakeIdentity is an identity domain that does as it is told: nothing to find,
+// unless do says otherwise. It keeps what it was asked, in order.
+type fakeIdentity struct {
+	do func(ctx context.Context, s step) (identity.SweepStep, error)
+
+	mu    sync.Mutex
+	steps []step
+}
+
+func (f *fakeIdentity) sweep(ctx context.Context, s step) (identity.SweepStep, error) {
+	f.mu.Lock()
+	f.steps = append(f.steps, s)
+	f.mu.Unlock()
+	if f.do == nil {
+		return identity.SweepStep{Done: true}, nil
+	}
+	return f.do(ctx, s)
+}
+
+func (f *fakeIdentity) SweepOperations(ctx context.Context, database string, family domain.Family, number domain.Number, _ int) (identity.SweepStep, error) {
+	return f.sweep(ctx, step{"operations", database, family, number})
+}
+
+func (f *fakeIdentity) SweepClaims(ctx context.Context, database string, family domain.Family, number domain.Number, _ int) (identity.SweepStep, error) {
+	return f.sweep(ctx, step{"claims", database, family, number})
+}
+
+func (f *fakeIdentity) SweepProgress(context.Context) ([]identity.SweepProgress, error) {
+	return nil, nil
+}
+
+// asked is what it was asked so far.
+func (f *fakeIdentity) asked() []step {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]step(nil), f.steps...)
+}

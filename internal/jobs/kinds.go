@@ -1,0 +1,6 @@
+package jobs
+
+// kinds are all kinds of jobs, for what is told of each of them.
+func kinds() []string {
+	return []string{IdentitySweep{}.Kind()}
+}

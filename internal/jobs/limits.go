@@ -1,0 +1,22 @@
+package jobs
+
+import "time"
+
+const (
+	// DefaultRunBudget bounds a run: no step begins after it.
+	DefaultRunBudget = 5 * time.Second
+	// jobTimeout ends the context of a run whose last step doesn't end. A step is
+	// a few statements, each of at most the role's statement_timeout, 10 s.
+	jobTimeout = 30 * time.Second
+	// rescueAfter is how long a job counts as running that says nothing. River
+	// looks each 30 s, so a sweep whose worker was killed is missed for at most a
+	// minute and a half; until then a request that meets unfinished work still
+	// finishes it itself.
+	rescueAfter = time.Minute
+
+	// keepFinished is how long finished jobs can be looked at. A schedule makes
+	// thousands a day.
+	keepFinished = time.Hour
+	// keepFailed is the same for those that failed for good.
+	keepFailed = 7 * 24 * time.Hour
+)

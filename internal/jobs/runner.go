@@ -1,0 +1,114 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
+)
+
+// queueSweeps is the queue of the kinds that walk a database.
+const queueSweeps = "sweeps"
+
+// Options are what a Runner works with.
+type Options struct {
+	Control    *pgxpool.Pool        // the control database, as the worker
+	Databases  []*postgres.Database // the data databases
+	Pooler     bool                 // a transaction-mode pooler stands between: poll, since LISTEN is lost there
+	Telemetry  *telemetry.Telemetry
+	Identity   Identity
+	SweepEvery time.Duration // the time between two runs of a database's sweep
+	RunBudget  time.Duration // no step of a run begins after it; DefaultRunBudget if 0
+	Drain      time.Duration // what Stop gives steps under way; 0 cancels them at once
+}
+
+// Runner works the jobs and serves their schedules: it is the worker's.
+type Runner struct {
+	client    *client
+	scheduler *Scheduler
+	drain     time.Duration
+
+	stopping    chan struct{} // tells runs to end with their step
+	serving     sync.WaitGroup
+	stopServing context.CancelFunc // ends the serving of schedules
+}
+
+// NewRunner makes a runner. It reads and writes nothing yet.
+func NewRunner(o Options) (*Runner, error) {
+	if o.RunBudget == 0 {
+		o.RunBudget = DefaultRunBudget
+	}
+	meter := o.Telemetry.Meters.Meter("github.com/holdfast-dev/holdfast/internal/jobs")
+	metrics, err := newSweepMetrics(meter)
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{drain: o.Drain, stopping: make(chan struct{}), stopServing: func() {}}
+	workers := river.NewWorkers()
+	if err := river.AddWorkerSafely(workers, newIdentitySweeper(o, metrics, r.stopping)); err != nil {
+		return nil, err
+	}
+	if r.client, err = newClient(o.Control, workingConfig(o, workers)); err != nil {
+		return nil, err
+	}
+	var schedules []Schedule
+	for _, db := range o.Databases {
+		if len(db.Numbers) > 0 {
+			schedules = append(schedules, Schedule{IdentitySweep{db.Name}, db.Name, o.SweepEvery})
+		}
+	}
+	r.scheduler = newScheduler(o.Control, r.client, o.Telemetry.Log, schedules)
+	return r, errors.Join(observeQueue(meter, o, r.client.ID()), observePasses(meter, o))
+}
+
+func workingConfig(o Options, workers *river.Workers) *river.Config {
+	config := baseConfig(o.Telemetry)
+	config.Plugins = append(config.Plugins, &jobContext{log: o.Telemetry.Log}) // inside the span of the work
+	config.ErrorHandler = &errorHandler{log: o.Telemetry.Log}
+	config.Workers = workers
+	config.Queues = map[string]river.QueueConfig{queueSweeps: {MaxWorkers: max(len(o.Databases), 1)}}
+	config.PollOnly = o.Pooler
+	config.JobTimeout = jobTimeout
+	config.RescueStuckJobsAfter = rescueAfter
+	config.SoftStopTimeout = max(o.Drain, time.Millisecond) // 0 would be none
+	config.CompletedJobRetentionPeriod = keepFinished
+	config.CancelledJobRetentionPeriod = keepFailed
+	config.DiscardedJobRetentionPeriod = keepFailed
+	config.ReindexerIndexNames = []string{} // an index is reindexed by its owner, which no serving role is
+	return config
+}
+
+// Start writes the schedules down and begins to work. It returns when both are
+// under way; what runs then doesn't end with ctx but with Stop.
+func (r *Runner) Start(ctx context.Context) error {
+	if err := r.scheduler.Register(ctx); err != nil {
+		return fmt.Errorf("schedules: %w", err)
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := r.client.Start(ctx); err != nil {
+		return err
+	}
+	ctx, r.stopServing = context.WithCancel(ctx)
+	r.serving.Go(func() { r.scheduler.Run(ctx) })
+	return nil
+}
+
+// Stop lets the steps under way end, for as long as Options.Drain allows, and
+// leaves the rest of their runs to other workers. It is called once; ctx bounds
+// the whole.
+func (r *Runner) Stop(ctx context.Context) error {
+	r.stopServing()
+	r.serving.Wait()
+	close(r.stopping)
+	if r.drain == 0 {
+		return r.client.StopAndCancel(ctx)
+	}
+	return r.client.Stop(ctx)
+}

@@ -1,0 +1,219 @@
+package jobs_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/jobs"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+)
+
+// scheduler makes a scheduler with a pool of its own, as another worker would
+// have, of the sweep of data1, each minute.
+func (b *bundle) scheduler(t *testing.T) *jobs.Scheduler {
+	t.Helper()
+	s, err := jobs.NewScheduler(b.Router(t, postgres.RoleWorker).Control(), b.tel,
+		jobs.Schedule{Job: jobs.IdentitySweep{Database: "data1"}, Database: "data1", Every: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// schedule is the whole of a schedule's row, its times seen from now.
+type schedule struct {
+	Runs           int64
+	NextRunIn      time.Duration // rounded to seconds
+	EnqueuedBefore time.Duration // likewise
+	LastJob        int64
+}
+
+func (b *bundle) schedule(t *testing.T) (s schedule) {
+	t.Helper()
+	var in, before float64
+	err := b.admin.QueryRow(context.Background(), `
+SELECT runs, extract(epoch FROM next_run_at - clock_timestamp())::float8,
+       COALESCE(extract(epoch FROM clock_timestamp() - last_enqueued_at), -1)::float8, COALESCE(last_job_id, 0)
+  FROM schedules WHERE name = 'identity_sweep' AND database = 'data1'`).Scan(&s.Runs, &in, &before, &s.LastJob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seconds := func(s float64) time.Duration { return (time.Duration(s * float64(time.Second))).Round(time.Second) }
+	s.NextRunIn, s.EnqueuedBefore = seconds(in), seconds(before)
+	return s
+}
+
+func tick(t *testing.T, s *jobs.Scheduler) time.Duration {
+	t.Helper()
+	wait, err := s.Tick(t.Context())
+	if err != nil {
+		t.Error(err)
+	}
+	return wait
+}
+
+func TestSchedule_EachRunGoesToOneOfFourThatRace(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 1)
+	var schedulers []*jobs.Scheduler
+	for range 4 {
+		schedulers = append(schedulers, b.scheduler(t))
+	}
+	const rounds = 25
+	for range rounds {
+		b.exec(t, `UPDATE schedules SET next_run_at = clock_timestamp()`)
+		var racing sync.WaitGroup
+		start := make(chan struct{})
+		for _, s := range schedulers {
+			racing.Go(func() {
+				<-start
+				tick(t, s)
+			})
+		}
+		close(start)
+		racing.Wait()
+		// A job that is done can't make the next one look like a duplicate.
+		b.exec(t, `UPDATE river_job SET state = 'completed', finalized_at = now() WHERE state = 'available'`)
+	}
+	if runs, made := b.schedule(t).Runs, len(b.jobs(t)); runs != rounds || made != rounds {
+		t.Errorf("%d rounds made %d runs and %d jobs", rounds, runs, made)
+	}
+}
+
+func TestSchedule_RunsThatNobodyServedAreOneRun(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 1)
+	s := b.scheduler(t)
+	b.exec(t, `UPDATE schedules SET next_run_at = clock_timestamp() - interval '1 hour 20 seconds'`)
+	tick(t, s)
+	if wait := tick(t, s); wait != 5*time.Second { // the longest between two looks
+		t.Errorf("the next look is in %v", wait)
+	}
+	got := b.schedule(t)
+	want := schedule{Runs: 1, NextRunIn: 40 * time.Second, LastJob: got.LastJob}
+	if diff := cmp.Diff(want, got); diff != "" || got.LastJob == 0 {
+		t.Errorf("schedule (-want +got):\n%s", diff)
+	}
+}
+
+func TestSchedule_AnUnfinishedJobTakesTheRun(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{"available", "running", "retryable", "scheduled"} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			b := setUp(t, 1)
+			s := b.scheduler(t)
+			tick(t, s)
+			first := b.schedule(t)
+			b.exec(t, `UPDATE river_job SET state = $1::text::river_job_state`, state)
+			b.exec(t, `UPDATE schedules SET next_run_at = clock_timestamp(), last_enqueued_at = last_enqueued_at - interval '1 minute'`)
+			tick(t, s)
+			got := b.schedule(t)
+			want := schedule{Runs: 2, NextRunIn: time.Minute, EnqueuedBefore: time.Minute, LastJob: first.LastJob}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("schedule (-want +got):\n%s", diff)
+			}
+			if made := len(b.jobs(t)); made != 1 {
+				t.Errorf("there are %d jobs, want the first one only", made)
+			}
+		})
+	}
+}
+
+// A worker's database session dies while it inserts the job of a run that it
+// has taken.
+func TestSchedule_ARunWhoseTakerDiedGoesToAnother(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 1)
+	one, other := b.scheduler(t), b.scheduler(t)
+
+	blocker, err := b.admin.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer blocker.Rollback(context.Background())
+	if _, err := blocker.Exec(t.Context(), `LOCK TABLE river_job IN EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := one.Tick(context.Background())
+		failed <- err
+	}()
+	await(t, "the taker to die", func() bool {
+		var killed int
+		err := b.admin.QueryRow(t.Context(), `
+SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+ WHERE datname = current_database() AND usename = 'holdfast_worker' AND wait_event_type = 'Lock'`).Scan(&killed)
+		return err == nil && killed > 0
+	})
+	if err := <-failed; err == nil {
+		t.Error("the taker noticed nothing")
+	}
+	if got := b.schedule(t); got.Runs != 0 || got.NextRunIn > 0 || len(b.jobs(t)) != 0 {
+		t.Errorf("the dead taker left %+v and %d jobs, want the run still due", got, len(b.jobs(t)))
+	}
+	if err := blocker.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tick(t, other)
+	if got := b.schedule(t); got.Runs != 1 || len(b.jobs(t)) != 1 {
+		t.Errorf("after the other's look there are %+v and %d jobs", got, len(b.jobs(t)))
+	}
+}
+
+func TestSchedule_AShorterPeriodDoesNotWaitOutTheFormerOne(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 1)
+	b.scheduler(t)
+	b.exec(t, `UPDATE schedules SET next_run_at = clock_timestamp() + interval '1 day'`)
+	b.scheduler(t)
+	if got := b.schedule(t).NextRunIn; got != time.Minute {
+		t.Errorf("the next run is in %v, want a minute", got)
+	}
+	b.exec(t, `UPDATE schedules SET next_run_at = clock_timestamp() + interval '10 seconds'`)
+	b.scheduler(t)
+	if got := b.schedule(t).NextRunIn; got != 10*time.Second {
+		t.Errorf("a worker that starts moved the next run to %v, want it left in 10s", got)
+	}
+}
+
+func TestSchedule_OthersSchedulesAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 1)
+	b.exec(t, `INSERT INTO schedules (name, database, next_run_at, runs) VALUES ('identity_sweep', 'elsewhere', '2026-01-01Z', 7)`)
+	tick(t, b.scheduler(t))
+	var runs int
+	err := b.admin.QueryRow(t.Context(), `SELECT runs FROM schedules WHERE database = 'elsewhere' AND next_run_at = '2026-01-01Z'`).Scan(&runs)
+	if err != nil || runs != 7 {
+		t.Errorf("another configuration's schedule has %d runs (%v)", runs, err)
+	}
+}
+
+func TestSchedules_AreHiddenFromATenant(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 1)
+	b.scheduler(t)
+	control := b.Router(t, postgres.RoleWorker).Control()
+	err := pgx.BeginFunc(t.Context(), control, func(tx pgx.Tx) error {
+		var seen int
+		if err := tx.QueryRow(t.Context(), `SELECT count(*) FROM schedules`).Scan(&seen); err != nil {
+			return err
+		}
+		if seen != 0 {
+			t.Errorf("%d schedules are seen without being the operator", seen)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -53,7 +53,7 @@ SELECT $1, a.number, a.account_id, 1, a.status, a.handle, a.handle_key, a.token,
              email, email_key, display_name, attributes, fingerprint)
 ON CONFLICT DO NOTHING`
 
-const sqlClearCommitted = `
+const sqlClearPrepared = `
 DELETE FROM operations o
  USING unnest($2::smallint[], $3::text[], $4::uuid[], $5::uuid[]) AS p (number, family, record_id, token)
  WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
@@ -91,7 +91,7 @@ func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantI
 		}
 		var inserted, deleted int64
 		rows.queue(tx, now).Exec(counted(&inserted))
-		tx.Queue(sqlClearCommitted, cleared.numbers, cleared.families, cleared.records, cleared.tokens).Exec(counted(&deleted))
+		tx.Queue(sqlClearPrepared, cleared.numbers, cleared.families, cleared.records, cleared.tokens).Exec(counted(&deleted))
 		if err := tx.Send(ctx); err != nil {
 			return err
 		}

@@ -132,6 +132,9 @@ func (s *Service) withdraw(ctx context.Context, tenant domain.TenantID, op *oper
 		// unknown to everybody but us.
 		err = s.release(ctx, tenant, op.record, op.newLinks)
 	}
+	if stopped(err) {
+		return err
+	}
 	if err != nil {
 		s.metrics.recovered(ctx, "left_to_recovery")
 	}

@@ -19,6 +19,8 @@ func (noFaults) Reach(context.Context, string) error { return nil }
 // stop is what Faults said, so that no clean-up runs behind it.
 type stop struct{ error }
 
+func (s stop) Unwrap() error { return s.error }
+
 func stopped(err error) bool { return errors.As(err, new(stop)) }
 
 // reach is a point between two transactions.

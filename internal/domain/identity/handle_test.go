@@ -111,7 +111,6 @@ func TestHandle_IsRefused(t *testing.T) {
 		"capital I with dot":          {identity.HandleUnicode, "handle_invalid", "adm\u0130n"},
 		"dot above i, mark between":   {identity.HandleUnicode, "handle_invalid", "admi\u0323\u0307n"},
 		"dot above dotless i":         {identity.HandleUnicode, "handle_invalid", "adm\u0131\u0307n"},
-		"mark that folds to a letter": {identity.HandleUnicode, "handle_invalid", "\U00010c80\u0345"},
 		"mark at the front":           {identity.HandleUnicode, "handle_invalid", "\u0301bob"},
 		"the same mark twice":         {identity.HandleUnicode, "handle_invalid", "bo\u0301\u0301b"},
 		"the same mark, once hidden":  {identity.HandleUnicode, "handle_invalid", "b\u00f3\u0301b"},

@@ -47,8 +47,10 @@ func mapHandle(s string) (string, error) {
 // PRECIS maps capitals down and no more, so ΣΑΣ and σας, which differ in case
 // only, would be two keys.
 func foldCase(r rune) rune {
-	if unicode.SimpleFold(r) == r {
-		return r // includes ı, whose capital is I though no folding makes them one
+	if unicode.SimpleFold(r) == r || !unicode.IsLetter(r) {
+		// Includes ı, whose capital is I though no folding makes them one, and
+		// the iota below (U+0345), whose capital is a letter.
+		return r
 	}
 	return unicode.ToLower(unicode.ToUpper(r))
 }

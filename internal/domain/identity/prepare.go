@@ -25,9 +25,6 @@ type preparing struct {
 	found   *reading // if not granted: the record, or another operation of it
 }
 
-// The record is looked for in the same statement, so that a repeated creation
-// seldom prepares in vain. Should it appear just then, the commit's own guard
-// (its insert) refuses the operation.
 const sqlPrepare = `
 INSERT INTO operations AS o (tenant_id, number, family, record_id, token, state, deadline,
                              base_revision, proposal, new_links, old_links, fingerprint, traceparent)
@@ -35,9 +32,6 @@ SELECT $1, p.number, p.family, p.record_id, p.token, 'prepared', clock_timestamp
        0, p.proposal::json, p.new_links::json, '[]', p.fingerprint, p.traceparent
   FROM unnest($3::smallint[], $4::text[], $5::uuid[], $6::uuid[], $7::text[], $8::text[], $9::bytea[], $10::text[])
        AS p (number, family, record_id, token, proposal, new_links, fingerprint, traceparent)
-  LEFT JOIN LATERAL (SELECT true AS found FROM accounts a
-                      WHERE a.tenant_id = $1 AND a.number = p.number AND a.account_id = p.record_id LIMIT 1) a ON true
- WHERE a.found IS NULL
 ON CONFLICT DO NOTHING
 RETURNING o.token, o.deadline`
 
@@ -68,6 +62,7 @@ func (s *Service) prepareAll(ctx context.Context, db *postgres.Database, tenant 
 		rows.fingerprints = append(rows.fingerprints, p.op.fingerprint)
 		rows.trace = append(rows.trace, p.op.traceparent)
 	}
+	again := mayExist(all)
 	err := tenancy.Run(ctx, db, entry(tenant, rows.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
 		tx.Queue(sqlPrepare, s.deadline, rows.numbers, rows.families, rows.records, rows.tokens,
 			rows.proposals, rows.links, rows.fingerprints, rows.trace,
@@ -81,28 +76,56 @@ func (s *Service) prepareAll(ctx context.Context, db *postgres.Database, tenant 
 			})
 			return err
 		})
+		if len(again) > 0 {
+			queueAccounts(tx, again)
+		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return s.explainRefusals(ctx, db, tenant, all)
+	return takeBack(ctx, db, tenant, all)
 }
 
-// explainRefusals reads what stood in the way of the operations that were not
-// prepared. It is a transaction of its own: rare, and it decides nothing.
-func (s *Service) explainRefusals(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*preparing) error {
-	var found []*reading
+// mayExist are readings of the records whose id may have been used before: those
+// of repeatable requests. They are read behind the insert, by a statement of its
+// own: while an operation stands no other can make its record, so one that isn't
+// there then won't be.
+func mayExist(all []*preparing) (again []*reading) {
 	for _, p := range all {
-		if !p.granted {
+		if p.op.fingerprint != nil {
 			p.found = &reading{record: p.op.record}
-			found = append(found, p.found)
+			again = append(again, p.found)
 		}
 	}
-	if len(found) == 0 {
+	return again
+}
+
+// takeBack clears the operations that were prepared in vain, because their
+// record exists, and reads what stood in the way of those that were not. (A
+// crash before that leaves the former to be aborted after their deadline.)
+func takeBack(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*preparing) error {
+	var vain []*operation
+	var asked []*reading
+	for _, p := range all {
+		switch {
+		case !p.granted:
+			p.found = &reading{record: p.op.record}
+			asked = append(asked, p.found)
+		case p.found != nil && p.found.account != nil:
+			p.granted = false
+			vain = append(vain, p.op)
+		}
+	}
+	if len(vain) > 0 {
+		if _, err := changeOperations(ctx, db, tenant, sqlClearPrepared, vain); err != nil {
+			return err
+		}
+	}
+	if len(asked) == 0 {
 		return nil
 	}
-	return readAll(ctx, db, tenant, found)
+	return readAll(ctx, db, tenant, asked)
 }
 
 // entry is a transaction of the identity domain in the numbers named, which may

@@ -38,11 +38,11 @@ SELECT p.ordinal, o.token, o.state, o.deadline, o.base_revision, o.proposal, o.n
                         AND o.record_id = p.record_id LIMIT 1) o`
 
 func readAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*reading) error {
-	numbers, families, records := make([]int16, len(all)), make([]string, len(all)), make([]domain.RecordID, len(all))
+	var numbers []int16
 	light := true
-	for i, r := range all {
+	for _, r := range all {
 		r.account, r.operation = nil, nil
-		numbers[i], families[i], records[i] = int16(r.record.Number), string(r.record.Family), r.record.ID
+		numbers = append(numbers, int16(r.record.Number))
 		light = light && r.light
 	}
 	e := entry(tenant, numbers)
@@ -53,10 +53,10 @@ func readAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID,
 			// The operation is read before the record: a commit in between then
 			// shows as a standing operation beside the new record, never as no
 			// operation beside the old one.
-			queueOperations(tx, all, numbers, families, records)
+			queueOperations(tx, all)
 			tx.QueueNow(&now)
 		}
-		queueAccounts(tx, all, numbers, records)
+		queueAccounts(tx, all)
 		return nil
 	})
 	for _, r := range all {
@@ -71,32 +71,44 @@ func (s *Service) read(ctx context.Context, tenant domain.TenantID, record ref, 
 	return r, s.reading.Do(ctx, s.router.Database(record.Number), tenant, r)
 }
 
-func queueAccounts(tx *tenancy.Tx, all []*reading, numbers []int16, records []domain.RecordID) {
-	tx.Queue(sqlReadAccounts, numbers, records).Query(func(r pgx.Rows) error {
-		for r.Next() {
+func queueAccounts(tx *tenancy.Tx, all []*reading) {
+	numbers, _, records := refColumns(all)
+	tx.Queue(sqlReadAccounts, numbers, records).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
 			var ordinal int64
-			account, err := scanAccount(r, &ordinal)
+			account, err := scanAccount(rows, &ordinal)
 			if err != nil {
 				return err
 			}
 			all[ordinal-1].account = account
 		}
-		return r.Err()
+		return rows.Err()
 	})
 }
 
-func queueOperations(tx *tenancy.Tx, all []*reading, numbers []int16, families []string, records []domain.RecordID) {
-	tx.Queue(sqlReadOperations, numbers, families, records).Query(func(r pgx.Rows) error {
-		for r.Next() {
+func queueOperations(tx *tenancy.Tx, all []*reading) {
+	numbers, families, records := refColumns(all)
+	tx.Queue(sqlReadOperations, numbers, families, records).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
 			var ordinal int64
 			var o operation
-			if err := r.Scan(&ordinal, &o.token, &o.state, &o.deadline, &o.base, &o.proposal,
+			if err := rows.Scan(&ordinal, &o.token, &o.state, &o.deadline, &o.base, &o.proposal,
 				&o.newLinks, &o.oldLinks, &o.fingerprint, &o.traceparent); err != nil {
 				return err
 			}
 			o.record = all[ordinal-1].record
 			all[ordinal-1].operation = &o
 		}
-		return r.Err()
+		return rows.Err()
 	})
+}
+
+// refColumns are the records as columns, for unnest.
+func refColumns(all []*reading) (numbers []int16, families []string, records []domain.RecordID) {
+	for _, r := range all {
+		numbers = append(numbers, int16(r.record.Number))
+		families = append(families, string(r.record.Family))
+		records = append(records, r.record.ID)
+	}
+	return numbers, families, records
 }

@@ -56,11 +56,7 @@ type process struct {
 
 func install(t testing.TB, dataDatabases int) *installation {
 	t.Helper()
-	in := &installation{
-		databases: testkit.Databases(t, dataDatabases),
-		clock:     &clock{now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)},
-	}
-	in.admin = in.databases.Admin(t, "control")
+	in := bare(t, dataDatabases)
 	in.first = in.start(t)
 	in.adaKey = tenancy.GenerateKey(in.clock.Now())
 	_, err := in.first.store.Bootstrap(t.Context(), []tenancy.BootstrapKey{
@@ -71,6 +67,17 @@ func install(t testing.TB, dataDatabases int) *installation {
 	must(t, in.first.tokens.Poll(t.Context()))
 	in.ada = in.first.authenticate(t, in.first.grant(t, in.adaKey))
 	return in
+}
+
+// bare is an installation before its first process starts.
+func bare(t testing.TB, dataDatabases int) *installation {
+	t.Helper()
+	databases := testkit.Databases(t, dataDatabases)
+	return &installation{
+		databases: databases,
+		admin:     databases.Admin(t, "control"),
+		clock:     &clock{now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)},
+	}
 }
 
 // start makes another process. With no keys given it has the usual one.

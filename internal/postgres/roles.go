@@ -35,12 +35,16 @@ COMMENT ON ROLE holdfast_scanner IS 'Holdfast: owns the functions by which the w
 // afterwards takes WITH INHERIT; both are the default of a plain grant.
 const sqlOwnerBecomesScanner = `GRANT holdfast_scanner TO holdfast_owner`
 
-// sqlServingRole lets a role log in and bounds what a vanished client can hold.
+// sqlServingRole lets a role log in, bounds what a vanished client can hold, and
+// keeps plans from resting on statistics: every statement that serves has an
+// index for its keys, and a plan that was cached while a table was small must
+// not scan it once it has grown.
 const sqlServingRole = `
 ALTER ROLE %[1]s LOGIN;
 ALTER ROLE %[1]s SET lock_timeout = '3s';
 ALTER ROLE %[1]s SET statement_timeout = '10s';
-ALTER ROLE %[1]s SET idle_in_transaction_session_timeout = '10s'`
+ALTER ROLE %[1]s SET idle_in_transaction_session_timeout = '10s';
+ALTER ROLE %[1]s SET enable_seqscan = off`
 
 // sqlTooPowerful names the roles on which row-level security would not hold.
 const sqlTooPowerful = `

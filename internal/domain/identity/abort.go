@@ -21,10 +21,8 @@ type aborting struct {
 }
 
 const sqlAbort = `
-UPDATE operations o SET state = 'aborted'
-  FROM unnest($2::smallint[], $3::text[], $4::uuid[], $5::uuid[]) AS p (number, family, record_id, token)
- WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
-   AND o.record_id = p.record_id AND o.token = p.token AND o.state = 'prepared'`
+UPDATE operations SET state = 'aborted'
+ WHERE tenant_id = $1 AND number = $2 AND family = $3 AND record_id = $4 AND token = $5 AND state = 'prepared'`
 
 func abortAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*aborting) error {
 	ops := make([]*operation, len(all))
@@ -48,10 +46,8 @@ func abortAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID
 type finalizing struct{ op *operation }
 
 const sqlFinalize = `
-DELETE FROM operations o
- USING unnest($2::smallint[], $3::text[], $4::uuid[], $5::uuid[]) AS p (number, family, record_id, token)
- WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
-   AND o.record_id = p.record_id AND o.token = p.token AND o.state <> 'prepared'`
+DELETE FROM operations
+ WHERE tenant_id = $1 AND number = $2 AND family = $3 AND record_id = $4 AND token = $5 AND state <> 'prepared'`
 
 func finalizeAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*finalizing) error {
 	ops := make([]*operation, len(all))
@@ -62,8 +58,8 @@ func finalizeAll(ctx context.Context, db *postgres.Database, tenant domain.Tenan
 	return err
 }
 
-// changeOperations runs a statement that changes operations by exact token,
-// having locked them in key order, and returns the states that they had. An
+// changeOperations runs a statement on each operation, by exact token, having
+// locked them in key order, and returns the states that they had. An
 // operation that is gone is in no state: somebody was faster.
 func changeOperations(ctx context.Context, db *postgres.Database, tenant domain.TenantID, sql string, ops []*operation) (map[domain.Token]operationState, error) {
 	slices.SortFunc(ops, func(a, b *operation) int { return compareRefs(a.record, b.record) })
@@ -74,7 +70,9 @@ func changeOperations(ctx context.Context, db *postgres.Database, tenant domain.
 	before := make(map[domain.Token]operationState, len(ops))
 	err := tenancy.Run(ctx, db, entry(tenant, rows.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
 		queueLockOperations(tx, &rows, func(o *operation) { before[o.token] = o.state })
-		tx.Queue(sql, rows.numbers, rows.families, rows.records, rows.tokens)
+		for _, op := range ops {
+			tx.Queue(sql, int16(op.record.Number), op.record.Family, op.record.ID, op.token)
+		}
 		return nil
 	})
 	return before, err

@@ -10,9 +10,10 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
+// counted adds up the rows that writes matched.
 func counted(n *int64) func(pgconn.CommandTag) error {
 	return func(tag pgconn.CommandTag) error {
-		*n = tag.RowsAffected()
+		*n += tag.RowsAffected()
 		return nil
 	}
 }

@@ -54,10 +54,8 @@ SELECT $1, a.number, a.account_id, 1, a.status, a.handle, a.handle_key, a.token,
 ON CONFLICT DO NOTHING`
 
 const sqlClearPrepared = `
-DELETE FROM operations o
- USING unnest($2::smallint[], $3::text[], $4::uuid[], $5::uuid[]) AS p (number, family, record_id, token)
- WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
-   AND o.record_id = p.record_id AND o.token = p.token AND o.state = 'prepared'`
+DELETE FROM operations
+ WHERE tenant_id = $1 AND number = $2 AND family = $3 AND record_id = $4 AND token = $5 AND state = 'prepared'`
 
 func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*creating) error {
 	slices.SortFunc(all, func(a, b *creating) int { return compareRefs(a.op.record, b.op.record) })
@@ -71,7 +69,6 @@ func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantI
 		if err != nil {
 			return err
 		}
-		var cleared operationColumns
 		var rows accountColumnsOf
 		var chosen []*creating
 		for _, c := range all {
@@ -80,7 +77,6 @@ func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantI
 				continue
 			}
 			chosen = append(chosen, c)
-			cleared.add(c.op)
 			rows.add(c.account)
 			if c.change != nil {
 				c.change.queue(tx, c.account.ID, now)
@@ -91,7 +87,9 @@ func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantI
 		}
 		var inserted, deleted int64
 		rows.queue(tx, now).Exec(counted(&inserted))
-		tx.Queue(sqlClearPrepared, cleared.numbers, cleared.families, cleared.records, cleared.tokens).Exec(counted(&deleted))
+		for _, c := range chosen {
+			tx.Queue(sqlClearPrepared, int16(c.op.record.Number), c.op.record.Family, c.op.record.ID, c.op.token).Exec(counted(&deleted))
+		}
 		if err := tx.Send(ctx); err != nil {
 			return err
 		}

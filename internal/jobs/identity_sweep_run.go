@@ -13,6 +13,7 @@ type identityRun struct {
 	database string
 	deadline time.Time // after which no step begins
 
+	steps     int
 	recovered int
 	errs      []error
 }
@@ -21,7 +22,8 @@ func (s *identitySweeper) newRun(database string) *identityRun {
 	return &identityRun{sweeper: s, database: database, deadline: time.Now().Add(s.budget)}
 }
 
-// mayGoOn tells whether another step may begin.
+// mayGoOn tells whether another step may begin. The first always may, unless the
+// process stops, so that every run comes on.
 func (r *identityRun) mayGoOn(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -29,7 +31,7 @@ func (r *identityRun) mayGoOn(ctx context.Context) bool {
 	case <-r.sweeper.stopping:
 		return false
 	default:
-		return time.Now().Before(r.deadline)
+		return r.steps == 0 || time.Now().Before(r.deadline)
 	}
 }
 
@@ -61,6 +63,7 @@ func (r *identityRun) claims(ctx context.Context, walk *walk) {
 
 // took notes a step and tells whether the partition has more for it.
 func (r *identityRun) took(ctx context.Context, kind string, p partition, step identity.SweepStep, err error) (more bool) {
+	r.steps++
 	r.sweeper.metrics.took(ctx, kind, p.family, step)
 	r.recovered += step.Recovered
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ type Options struct {
 type Runner struct {
 	client    *client
 	scheduler *Scheduler
+	log       *slog.Logger
 	drain     time.Duration
 
 	stopping    chan struct{} // tells runs to end with their step
@@ -50,7 +52,7 @@ func NewRunner(o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{drain: o.Drain, stopping: make(chan struct{}), stopServing: func() {}}
+	r := &Runner{log: o.Telemetry.Log, drain: o.Drain, stopping: make(chan struct{}), stopServing: func() {}}
 	workers := river.NewWorkers()
 	if err := river.AddWorkerSafely(workers, newIdentitySweeper(o, metrics, r.stopping)); err != nil {
 		return nil, err
@@ -107,6 +109,7 @@ func (r *Runner) Stop(ctx context.Context) error {
 	r.stopServing()
 	r.serving.Wait()
 	close(r.stopping)
+	r.log.InfoContext(ctx, "steps under way may end", "within", r.drain)
 	if r.drain == 0 {
 		return r.client.StopAndCancel(ctx)
 	}

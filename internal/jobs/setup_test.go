@@ -105,8 +105,9 @@ type job struct {
 }
 
 const sqlJobs = `
-SELECT args->>'database', state::text, COALESCE(errors[array_upper(errors, 1)]->>'error', '') FROM river_job ORDER BY id`
+SELECT args->>'database', state::text, COALESCE(errors[array_upper(errors, 1)]->>'error', '') FROM river_job ORDER BY args->>'database', id`
 
+// jobs are all jobs, by database and then in order.
 func (b *bundle) jobs(t *testing.T) (all []job) {
 	t.Helper()
 	rows, err := b.admin.Query(context.Background(), sqlJobs)

@@ -1,0 +1,183 @@
+package jobs_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/jobs"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
+)
+
+func (b *bundle) inserter(t *testing.T) *jobs.Inserter {
+	t.Helper()
+	inserter, err := jobs.NewInserter(b.Router(t, postgres.RoleAPI).Control(), b.tel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inserter
+}
+
+func ask(t *testing.T, ctx context.Context, inserter *jobs.Inserter, databases ...string) int {
+	t.Helper()
+	asked, err := inserter.IdentitySweep(ctx, databases...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asked
+}
+
+func TestInsert_ASweepIsAskedForOnceAsLongAsItIsUnfinished(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 2)
+	inserter := b.inserter(t)
+	if asked := ask(t, t.Context(), inserter, "data1"); asked != 1 {
+		t.Errorf("the first time asked for %d sweeps, want 1", asked)
+	}
+	for _, state := range []string{"available", "running", "retryable", "scheduled"} {
+		b.exec(t, `UPDATE river_job SET state = $1::text::river_job_state`, state)
+		if asked := ask(t, t.Context(), inserter, "data1"); asked != 0 {
+			t.Errorf("beside one that is %s, %d sweeps were asked for", state, asked)
+		}
+	}
+	if asked := ask(t, t.Context(), inserter, "data1", "data2"); asked != 1 {
+		t.Errorf("%d sweeps were asked for, want data2's only", asked)
+	}
+	b.exec(t, `UPDATE river_job SET state = 'completed', finalized_at = now()`)
+	if asked := ask(t, t.Context(), inserter, "data1", "data2"); asked != 2 {
+		t.Errorf("after the end of both, %d sweeps were asked for", asked)
+	}
+	if asked := ask(t, t.Context(), inserter); asked != 0 {
+		t.Errorf("%d sweeps of no database were asked for", asked)
+	}
+}
+
+func TestTrace_TheWorkIsLinkedToTheRequestThatAskedForIt(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 1)
+	request, span := b.tel.Tracers.Tracer("test").Start(t.Context(), "POST /v1/sweeps/identity/run")
+	ask(t, request, b.inserter(t), "data1")
+	span.End()
+
+	recovering := &fakeIdentity{do: func(_ context.Context, s step) (identity.SweepStep, error) {
+		return identity.SweepStep{Visited: 1, Recovered: 1, Done: true}, nil
+	}}
+	b.runner(t, recovering, nil)
+	b.awaitJobs(t, finished("data1")...)
+
+	var work sdktrace.ReadOnlySpan
+	await(t, "the span of the work", func() bool {
+		for _, ended := range b.spans.Ended() {
+			if ended.Name() == "river.work/identity_sweep" {
+				work = ended
+			}
+		}
+		return work != nil
+	})
+	if work.SpanContext().TraceID() == span.SpanContext().TraceID() {
+		t.Error("the work runs in the request's trace, want one of its own")
+	}
+	linked := false
+	for _, link := range work.Links() {
+		linked = linked || link.SpanContext.TraceID() == span.SpanContext().TraceID()
+	}
+	if !linked {
+		t.Errorf("the work's links are %v, want one to the request's trace", work.Links())
+	}
+	if kind := work.SpanKind(); kind != trace.SpanKindConsumer {
+		t.Errorf("the work's span is a %v", kind)
+	}
+
+	// What the job says carries its ids.
+	var line struct {
+		Msg, Database string
+		JobKind       string `json:"job_kind"`
+		JobID         int64  `json:"job_id"`
+		TraceID       string `json:"trace_id"`
+		Recovered     int
+	}
+	for _, text := range strings.Split(b.log.String(), "\n") {
+		if strings.Contains(text, "unfinished work was recovered") {
+			if err := json.Unmarshal([]byte(text), &line); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if line.JobKind != "identity_sweep" || line.JobID == 0 || line.TraceID != work.SpanContext().TraceID().String() || line.Database != "data1" {
+		t.Errorf("the job's line is %+v", line)
+	}
+}
+
+func TestMetrics_TellTheQueueTheScheduleTheLeaderAndTheSweeps(t *testing.T) {
+	b := setUp(t, 1)
+	tel, err := telemetry.Start(t.Context(), telemetry.Options{Service: "holdfast-test", LogLevel: slog.LevelError, Output: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.tel.Meters, b.tel.Metrics = tel.Meters, tel.Metrics
+	held := newBlocking()
+	b.runner(t, held, func(o *jobs.Options) { o.Drain = time.Minute })
+	<-held.entered
+	b.leader(t)
+	b.exec(t, `UPDATE river_job SET scheduled_at = scheduled_at - interval '100 seconds'`)
+
+	scrape := func() string {
+		response := httptest.NewRecorder()
+		b.tel.Metrics.ServeHTTP(response, httptest.NewRequest("GET", "/metrics", nil))
+		return response.Body.String()
+	}
+	during := scrape()
+	for _, want := range []string{
+		`holdfast_jobs_depth{kind="identity_sweep",state="running"} 1`,
+		`holdfast_jobs_depth{kind="identity_sweep",state="available"} 0`,
+		`holdfast_jobs_oldest_seconds{kind="identity_sweep"} 10`,
+		`holdfast_jobs_schedule_overdue_seconds{schedule="identity_sweep"} 0`,
+		`holdfast_jobs_leader 1`,
+	} {
+		if !strings.Contains(during, want) {
+			t.Errorf("during the run the metrics lack %s", want)
+		}
+	}
+
+	close(held.release)
+	b.awaitJobs(t, finished("data1")...)
+	var after string
+	await(t, "the work's duration", func() bool {
+		after = scrape()
+		return strings.Contains(after, "messaging_process_duration_seconds_bucket{")
+	})
+	for _, want := range []string{
+		`holdfast_jobs_depth{kind="identity_sweep",state="running"} 0`,
+		`holdfast_jobs_oldest_seconds{kind="identity_sweep"} 0`,
+		`holdfast_sweep_visited_total{family="account",kind="operations"} 0`,
+		`river_work_count_total{kind="identity_sweep",queue="sweeps",status="ok"} 1`,
+	} {
+		if !strings.Contains(after, want) {
+			t.Errorf("after the run the metrics lack %s", want)
+		}
+	}
+}
+
+func TestPooler_TheWorkerPollsAndNeverListens(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 1)
+	fake := &fakeIdentity{}
+	b.runner(t, fake, func(o *jobs.Options) { o.Pooler = true })
+	b.awaitJobs(t, finished("data1")...)
+	var listening int
+	err := b.admin.QueryRow(t.Context(), `
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'listen%'`).Scan(&listening)
+	if err != nil || listening != 0 {
+		t.Errorf("%d sessions listen (%v)", listening, err)
+	}
+}

@@ -11,6 +11,7 @@
 //	identify      its id, and the operation that Echo's router matched
 //	tracing       a span and http.server.request.duration
 //	access log    one line
+//	limit         its deadline
 //	answer        errors and panics become problem+json, in one place
 //	authenticate  the token becomes a tenancy.Scope that has the operation's scope
 //	validate      query, headers and body against the document

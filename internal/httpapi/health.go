@@ -75,8 +75,3 @@ func (s *server) Readyz(ctx context.Context, _ ReadyzRequestObject) (ReadyzRespo
 	}
 	return Readyz200JSONResponse(state), nil
 }
-
-// GetOpenapi serves GET /openapi.json.
-func (s *server) GetOpenapi(context.Context, GetOpenapiRequestObject) (GetOpenapiResponseObject, error) {
-	return GetOpenapi200JSONResponse(s.document), nil
-}

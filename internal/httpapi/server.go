@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,7 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/labstack/echo/v4"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
@@ -47,7 +45,7 @@ type server struct {
 	tokens         Tokens
 	sweeps         SweepReader
 	readiness      *readiness
-	document       json.RawMessage
+	document       document
 
 	operations map[route]*operation
 	cursors    cursors
@@ -91,7 +89,7 @@ func New(o Options) (*API, error) {
 		log:            o.Log,
 	}
 	e := newEcho(o)
-	e.Use(s.identify, tracing.middleware, s.logAccess, s.answer, s.limit, s.authenticate, s.validate)
+	e.Use(s.identify, tracing.middleware, s.logAccess, s.limit, s.answer, s.authenticate, s.validate)
 	RegisterHandlers(e, NewStrictHandler(s, nil))
 	if err := s.demandRoutes(e); err != nil {
 		return nil, err
@@ -138,7 +136,8 @@ func (s *server) demandRoutes(e *echo.Echo) error {
 	return nil
 }
 
-// limit gives the request its deadline.
+// limit gives the request its deadline. It stands outside of answer, which must
+// tell a caller who went away from a request that has ended.
 func (s *server) limit(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		ctx, cancel := context.WithTimeout(c.Request().Context(), s.timeout)
@@ -146,13 +145,4 @@ func (s *server) limit(next echo.HandlerFunc) echo.HandlerFunc {
 		c.SetRequest(c.Request().WithContext(ctx))
 		return next(c)
 	}
-}
-
-// published is the document as /openapi.json shows it.
-func published(doc *openapi3.T) (json.RawMessage, error) {
-	text, err := doc.MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("the API's description: %w", err)
-	}
-	return text, nil
 }

@@ -1,0 +1,50 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func (a *testAPI) lines(t *testing.T) []map[string]any {
+	t.Helper()
+	var lines []map[string]any
+	for text := range strings.Lines(a.log.String()) {
+		var line map[string]any
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatal(err)
+		}
+		if took, ok := line["took"].(float64); !ok || took <= 0 {
+			t.Errorf("took is %v", line["took"])
+		}
+		delete(line, "time")
+		delete(line, "took")
+		delete(line, "bytes")
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func TestAccessLog_NamesTheRouteTheOutcomeAndWhose(t *testing.T) {
+	t.Parallel()
+	a := newTestAPI(t, testOptions{})
+	a.do(t, request{method: "GET", target: accountPath, headers: []string{"X-Request-Id: r1"}})
+	a.do(t, request{method: "GET", target: "/v1/accounts?email=ada@example.com", headers: []string{"X-Request-Id: r2"}})
+	a.do(t, request{method: "GET", target: "/ada@example.com", headers: []string{"X-Request-Id: r3"}, anonymous: true})
+	a.do(t, request{method: "GET", target: "/livez", headers: []string{"X-Request-Id: r4"}})
+
+	const nobody = "00000000-0000-0000-0000-000000000000"
+	want := []map[string]any{
+		{"level": "INFO", "msg": "request", "method": "GET", "route": "/v1/accounts/{account_id}", "status": 200.0,
+			"request_id": "r1", "tenant_id": testTenant.String(), "principal_id": nobody},
+		{"level": "INFO", "msg": "request", "method": "GET", "route": "/v1/accounts", "status": 422.0, "code": "request_invalid",
+			"request_id": "r2", "tenant_id": testTenant.String(), "principal_id": nobody},
+		{"level": "INFO", "msg": "request", "method": "GET", "route": "", "status": 404.0, "code": "route_not_found", "request_id": "r3"},
+		{"level": "DEBUG", "msg": "request", "method": "GET", "route": "/livez", "status": 200.0, "request_id": "r4"},
+	}
+	if diff := cmp.Diff(want, a.lines(t)); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+}

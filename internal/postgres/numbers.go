@@ -56,9 +56,12 @@ func OpenNumbers(ctx context.Context, router *Router) (map[string][]domain.Numbe
 		}
 		gates[db.Name] = found
 	}
-	missing, err := missingNumbers(router.Databases(), gates)
-	if err != nil || len(missing) == 0 {
-		return nil, err
+	missing, faults := CompareNumbers(router.Databases(), gates)
+	if len(faults) > 0 {
+		return nil, errors.Join(append(faults, errors.New("moving a number takes more than another placement"))...)
+	}
+	if len(missing) == 0 {
+		return nil, nil
 	}
 	inUse, err := anyTenant(ctx, router.Control())
 	if err != nil {
@@ -77,12 +80,11 @@ func OpenNumbers(ctx context.Context, router *Router) (map[string][]domain.Numbe
 	return missing, nil
 }
 
-// missingNumbers are those that no database has, by the database that the
-// placement puts them on. The error names every number that the placement and
-// the databases disagree on.
-func missingNumbers(databases []*Database, gates map[string][]Gate) (map[string][]domain.Number, error) {
-	missing := map[string][]domain.Number{}
-	var faults []error
+// CompareNumbers compares the placement with the gates that each database has:
+// the numbers that no database has, by the database that the placement puts them
+// on, and a fault for each number that another database has.
+func CompareNumbers(databases []*Database, gates map[string][]Gate) (missing map[string][]domain.Number, faults []error) {
+	missing = map[string][]domain.Number{}
 	for _, home := range databases {
 		for _, n := range home.Numbers {
 			atHome, openElsewhere, closedElsewhere := whereabouts(n, home.Name, gates)
@@ -98,10 +100,7 @@ func missingNumbers(databases []*Database, gates map[string][]Gate) (map[string]
 			}
 		}
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(append(faults, errors.New("moving a number takes more than another placement"))...)
-	}
-	return missing, nil
+	return missing, faults
 }
 
 // whereabouts tells whether a number has a gate at home, and names a database

@@ -12,6 +12,7 @@ import (
 	migrations "github.com/holdfast-dev/holdfast/db/migrations"
 	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/schema"
 )
 
 // templates are the migrated databases that a test's own are copied from: a
@@ -86,9 +87,9 @@ func (t templates) exist(ctx context.Context, admin *pgx.Conn) (bool, error) {
 	return found == len(names), err
 }
 
-// build goes the way that "holdfast schema up" goes, under names of its own; a
-// database gets its template's name when it is complete, so whatever stops the
-// build leaves nothing that looks like a template.
+// build makes the databases under names of their own. Each gets its template's
+// name when all are complete, so whatever stops the build leaves nothing that
+// looks like the templates.
 func (t templates) build(ctx context.Context, admin *pgx.Conn) error {
 	if err := t.ensureOwner(ctx, admin); err != nil {
 		return err
@@ -151,7 +152,7 @@ func (t templates) ensureOwner(ctx context.Context, admin *pgx.Conn) error {
 	return err
 }
 
-// migrate makes the roles and the schema, and opens each share's numbers.
+// migrate does what "holdfast schema up" does.
 func (t templates) migrate(ctx context.Context) error {
 	installation := Installation{server: t.server, control: t.control, data: t.data}
 	router, err := postgres.Open(ctx, installation.Settings(postgres.RoleOwner))
@@ -159,20 +160,5 @@ func (t templates) migrate(ctx context.Context) error {
 		return err
 	}
 	defer router.Close()
-	if err := postgres.EnsureRoles(ctx, router.Control(), t.server.passwords()); err != nil {
-		return err
-	}
-	if _, err := postgres.Migrate(ctx, router.Control(), postgres.ControlSet); err != nil {
-		return err
-	}
-	if _, err := riverschema.Migrate(ctx, router.Control()); err != nil {
-		return err
-	}
-	for _, db := range router.Databases() {
-		if _, err := postgres.Migrate(ctx, db.Pool, postgres.DataSet); err != nil {
-			return err
-		}
-	}
-	_, err = postgres.OpenNumbers(ctx, router)
-	return err
+	return schema.Up(ctx, router, t.server.passwords(), func(database, done string) {})
 }

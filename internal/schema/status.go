@@ -1,0 +1,129 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+)
+
+// controlName is what the control database is called beside the data databases.
+const controlName = "control"
+
+// Status is how an installation's databases compare with this build and its
+// configuration. Without problems they are as they should be.
+type Status struct {
+	Sets     []Set     `json:"sets"`
+	Numbers  []Numbers `json:"numbers"` // of the data databases that have a schema
+	Problems []string  `json:"problems"`
+}
+
+// Set is one set of migrations on one database, by version.
+type Set struct {
+	Database string  `json:"database"`
+	Name     string  `json:"set"` // "control", "river", "data"
+	Applied  []int64 `json:"applied"`
+	Pending  []int64 `json:"pending"`
+	Unknown  []int64 `json:"unknown"` // applied, by a newer build
+}
+
+// Numbers are those of one data database, ascending.
+type Numbers struct {
+	Database string `json:"database"`
+	Placed   []int  `json:"placed"` // by the configuration
+	Open     []int  `json:"open"`
+	Closed   []int  `json:"closed"`
+}
+
+// ReadStatus reads everything and changes nothing. An error means that a
+// database couldn't be asked.
+func ReadStatus(ctx context.Context, router *postgres.Router) (Status, error) {
+	status := Status{Sets: []Set{}, Numbers: []Numbers{}, Problems: []string{}}
+	if err := status.readControl(ctx, router.Control()); err != nil {
+		return Status{}, fmt.Errorf("control database: %w", err)
+	}
+	gates := map[string][]postgres.Gate{}
+	for _, db := range router.Databases() {
+		set, err := postgres.ReadSchemaStatus(ctx, db.Pool, postgres.DataSet)
+		if err != nil {
+			return Status{}, fmt.Errorf("data database %s: %w", db.Name, err)
+		}
+		status.addSet(db.Name, string(postgres.DataSet), set)
+		if len(set.Applied) == 0 {
+			continue
+		}
+		if gates[db.Name], err = postgres.ReadGates(ctx, db.Pool); err != nil {
+			return Status{}, fmt.Errorf("data database %s: %w", db.Name, err)
+		}
+		status.addNumbers(db, gates[db.Name])
+	}
+	if len(gates) == len(router.Databases()) { // else any number may be on the others
+		status.compareNumbers(router.Databases(), gates)
+	}
+	return status, nil
+}
+
+func (s *Status) readControl(ctx context.Context, control *pgxpool.Pool) error {
+	set, err := postgres.ReadSchemaStatus(ctx, control, postgres.ControlSet)
+	if err != nil {
+		return err
+	}
+	s.addSet(controlName, string(postgres.ControlSet), set)
+	river, err := riverschema.ReadStatus(ctx, control)
+	if err != nil {
+		return err
+	}
+	s.addSet(controlName, "river", river)
+	return nil
+}
+
+func (s *Status) addSet(database, name string, set postgres.SchemaStatus) {
+	s.Sets = append(s.Sets, Set{
+		Database: database, Name: name,
+		Applied: list(set.Applied), Pending: list(set.Pending), Unknown: list(set.Unknown),
+	})
+	if err := set.Check(); err != nil {
+		s.Problems = append(s.Problems, fmt.Sprintf("%s, %s: %v", database, name, err))
+	}
+}
+
+func (s *Status) addNumbers(db *postgres.Database, gates []postgres.Gate) {
+	numbers := Numbers{Database: db.Name, Placed: []int{}, Open: []int{}, Closed: []int{}}
+	for _, n := range db.Numbers {
+		numbers.Placed = append(numbers.Placed, int(n))
+	}
+	for _, gate := range gates {
+		if gate.State == "open" {
+			numbers.Open = append(numbers.Open, int(gate.Number))
+			continue
+		}
+		numbers.Closed = append(numbers.Closed, int(gate.Number))
+		if slices.Contains(db.Numbers, gate.Number) {
+			s.Problems = append(s.Problems, fmt.Sprintf("%s: number %d is closed, and nothing on it is served", db.Name, gate.Number))
+		}
+	}
+	s.Numbers = append(s.Numbers, numbers)
+}
+
+func (s *Status) compareNumbers(databases []*postgres.Database, gates map[string][]postgres.Gate) {
+	missing, faults := postgres.CompareNumbers(databases, gates)
+	for _, fault := range faults {
+		s.Problems = append(s.Problems, fault.Error())
+	}
+	var nowhere []domain.Number
+	for _, numbers := range missing {
+		nowhere = append(nowhere, numbers...)
+	}
+	if len(nowhere) > 0 {
+		slices.Sort(nowhere)
+		s.Problems = append(s.Problems, fmt.Sprintf("numbers %s are open nowhere: run holdfast schema up", postgres.FormatNumbers(nowhere)))
+	}
+}
+
+// list is never nil, since a nil slice would become null.
+func list(versions []int64) []int64 { return append([]int64{}, versions...) }

@@ -1,0 +1,135 @@
+package architecture
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+)
+
+// statement is a SQL const of the source: one whose name begins with "sql".
+type statement struct {
+	place string // package/file:line
+	name  string
+	text  string
+}
+
+// statements reads every SQL const of the production code below internal/.
+func statements(t *testing.T) []statement {
+	t.Helper()
+	var all []statement
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() || entry.Name() == "testdata" {
+			return err
+		}
+		all = append(all, statementsIn(t, path)...)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func statementsIn(t *testing.T, folder string) (found []statement) {
+	t.Helper()
+	files := token.NewFileSet()
+	packages, err := parser.ParseDir(files, folder, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packages {
+		var sources []*ast.File
+		for _, f := range p.Files {
+			sources = append(sources, f)
+		}
+		// The checker only has to fold constants; what it can't import doesn't matter.
+		info := types.Info{Defs: map[*ast.Ident]types.Object{}}
+		config := types.Config{Error: func(error) {}, IgnoreFuncBodies: true}
+		config.Check(p.Name, files, sources, &info)
+		for name, object := range info.Defs {
+			c, ok := object.(*types.Const)
+			if !ok || !strings.HasPrefix(name.Name, "sql") || c.Val().Kind() != constant.String {
+				continue
+			}
+			place := files.Position(name.Pos())
+			found = append(found, statement{fmt.Sprintf("%s:%d", place.Filename, place.Line), name.Name, constant.StringVal(c.Val())})
+		}
+	}
+	return found
+}
+
+// TestEveryStatement_IsPreparedByARoleThatUsesIt finds a statement that no
+// longer fits the schema, or that no serving role is allowed.
+func TestEveryStatement_IsPreparedByARoleThatUsesIt(t *testing.T) {
+	t.Parallel()
+	in := testkit.Databases(t, 1)
+	pools := map[string]*pgxpool.Pool{}
+	for _, role := range []string{postgres.RoleAPI, postgres.RoleWorker, postgres.RoleOwner} {
+		router := in.Router(t, role)
+		pools[role+" on control"] = router.Control()
+		pools[role+" on data"] = router.Databases()[0].Pool
+	}
+	all := statements(t)
+	if len(all) < 40 {
+		t.Fatalf("found only %d statements", len(all))
+	}
+	for _, s := range all {
+		if strings.Contains(s.text, "%s") || strings.Contains(s.text, "%[1]s") || strings.Count(strings.TrimRight(s.text, "; \n"), ";") > 0 {
+			continue // what makes roles and grants is run whole by every test of the schema
+		}
+		var refusals []string
+		for where, pool := range pools {
+			if err := prepares(t, pool, s.text); err != nil {
+				refusals = append(refusals, where+": "+err.Error())
+			}
+		}
+		if len(refusals) == len(pools) {
+			t.Errorf("%s: %s is refused everywhere:\n  %s", s.place, s.name, strings.Join(refusals, "\n  "))
+		}
+	}
+}
+
+// prepares also plans the statement, with NULL for every argument, since some
+// refusals come only then.
+func prepares(t *testing.T, pool *pgxpool.Pool, sql string) error {
+	t.Helper()
+	conn, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	described, err := conn.Conn().Prepare(t.Context(), "", sql)
+	if err != nil {
+		return err
+	}
+	if !planned(sql) {
+		return nil
+	}
+	rows, err := conn.Query(t.Context(), "EXPLAIN "+sql, make([]any, len(described.ParamOIDs))...)
+	if err != nil {
+		return err
+	}
+	rows.Close()
+	return rows.Err()
+}
+
+func planned(sql string) bool {
+	verb, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
+	switch strings.ToUpper(strings.TrimSpace(verb)) {
+	case "SELECT", "INSERT", "UPDATE", "DELETE", "WITH":
+		return true
+	}
+	return strings.HasPrefix(strings.TrimSpace(sql), "SELECT\n") || strings.HasPrefix(strings.TrimSpace(sql), "INSERT\n")
+}

@@ -83,8 +83,8 @@ func (s *Store) CreateTenant(ctx context.Context, caller Scope, want NewTenant) 
 		t, replayed, err = s.createTenantTx(ctx, tx, id, want)
 		return err
 	})
-	if err != nil {
-		return Tenant{}, false, err
+	if err != nil || t.State != TenantProvisioning {
+		return t, replayed, err
 	}
 	// A crash here leaves a tenant that is provisioning: nobody can call it, and
 	// a retry, or a resume, opens it.

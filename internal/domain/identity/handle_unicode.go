@@ -13,15 +13,11 @@ import (
 // UsernameCaseMapped, then one letter for each set of letters that differ only
 // in case, then what PRECIS lets pass and a handle must not have.
 func unicodeHandleKey(s string) (string, error) {
-	key, err := mapHandle(s)
+	mapped, err := precis.UsernameCaseMapped.String(s)
 	if err != nil {
 		return "", errHandle("has a space, a symbol or a mix of writing directions: use letters and digits")
 	}
-	// A mapped handle may break the rules that its original kept (a folded
-	// mark is a letter). A key must be its own key.
-	if again, err := mapHandle(key); err != nil || again != key {
-		return "", errHandle("has characters that have no stable form: use plain letters and digits")
-	}
+	key := norm.NFC.String(strings.Map(foldCase, mapped))
 	switch {
 	case utf8.RuneCountInString(key) > maxHandle:
 		return "", errHandleTooLong()
@@ -33,14 +29,6 @@ func unicodeHandleKey(s string) (string, error) {
 		return "", errHandle("has accents or other marks that can't be told apart: use fewer, each on a letter of its own")
 	}
 	return key, nil
-}
-
-func mapHandle(s string) (string, error) {
-	mapped, err := precis.UsernameCaseMapped.String(s)
-	if err != nil {
-		return "", err
-	}
-	return norm.NFC.String(strings.Map(foldCase, mapped)), nil
 }
 
 // foldCase gives the one lower-case letter for all that share r's capital.

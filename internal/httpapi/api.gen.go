@@ -485,25 +485,25 @@ type Scopes = []string
 
 // Sweep defines model for Sweep.
 type Sweep struct {
+	// Database Example: data1
+	Database string `json:"database"`
+
 	// Family Example: account
 	Family string `json:"family"`
 
-	// Kind Example: identity_sweep
+	// Kind What it looks for, `operations` or `claims`.
 	Kind string `json:"kind"`
 
-	// Misses How often in a row the partition was busy.
-	Misses int `json:"misses"`
+	// Numbers How many of the database's numbers have been visited at all.
+	Numbers int `json:"numbers"`
 
-	// Number 0 to 63.
-	Number      int                          `json:"number"`
-	PassBeganAt nullable.Nullable[time.Time] `json:"pass_began_at"`
-	PassEndedAt nullable.Nullable[time.Time] `json:"pass_ended_at"`
+	// OldestPass When the last pass ended over the number that waits longest.
+	OldestPass nullable.Nullable[time.Time] `json:"oldest_pass"`
 
-	// Passes How many passes have ended.
-	Passes int64 `json:"passes"`
-
-	// Recovered How many operations and claims the passes have recovered.
+	// Passes Complete passes over the number that has the fewest.
+	Passes    int64 `json:"passes"`
 	Recovered int64 `json:"recovered"`
+	Visited   int64 `json:"visited"`
 }
 
 // Sweeps defines model for Sweeps.

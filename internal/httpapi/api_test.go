@@ -61,7 +61,6 @@ func newTestAPI(t testing.TB, o testOptions) *testAPI {
 		Directory:      a.directory,
 		Administration: a.store,
 		Tokens:         a.tokens,
-		SweepReader:    fakeSweeps{},
 		Checks:         o.checks,
 		CursorSecrets:  [][]byte{[]byte("test secret")},
 		RequestTimeout: o.timeout,
@@ -188,6 +187,10 @@ func (f *fakeDirectory) Get(ctx context.Context, _ tenancy.Scope, id domain.Acco
 	return theAccount(), f.called(ctx, id)
 }
 
+func (f *fakeDirectory) SweepProgress(ctx context.Context) ([]identity.SweepProgress, error) {
+	return nil, f.called(ctx, nil)
+}
+
 type patched struct {
 	ID       domain.AccountID
 	Revision int64
@@ -292,7 +295,3 @@ func (f *fakeTokens) Grant(_ context.Context, want tenancy.GrantRequest) (tenanc
 }
 
 func (f *fakeTokens) JWKS() (tenancy.JWKS, error) { return tenancy.JWKS{}, nil }
-
-type fakeSweeps struct{}
-
-func (fakeSweeps) Sweeps(context.Context) ([]SweepProgress, error) { return nil, nil }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
@@ -20,6 +19,7 @@ type Directory interface {
 	LookupHandle(ctx context.Context, scope tenancy.Scope, handle string) (identity.Account, error)
 	LookupEmail(ctx context.Context, scope tenancy.Scope, email string) (identity.Account, error)
 	Recovery(context.Context, tenancy.Scope) (identity.Recovery, error)
+	SweepProgress(context.Context) ([]identity.SweepProgress, error)
 }
 
 // Administration is what the handlers need of tenancy.Store. Each method checks
@@ -49,21 +49,4 @@ type Tokens interface {
 	Authenticate(ctx context.Context, token string) (tenancy.Scope, error)
 	Grant(context.Context, tenancy.GrantRequest) (tenancy.AccessToken, error)
 	JWKS() (tenancy.JWKS, error)
-}
-
-// SweepReader tells how far the sweeps have come.
-type SweepReader interface {
-	Sweeps(context.Context) ([]SweepProgress, error)
-}
-
-// SweepProgress is one sweep's progress through one number of one family.
-type SweepProgress struct {
-	Kind        string
-	Family      domain.Family
-	Number      domain.Number
-	Passes      int64 // passes that have ended
-	Recovered   int64 // operations and claims that they recovered
-	Misses      int   // how often in a row the partition was busy
-	PassBeganAt *time.Time
-	PassEndedAt *time.Time
 }

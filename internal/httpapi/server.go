@@ -20,7 +20,6 @@ type Options struct {
 	Directory      Directory
 	Administration Administration
 	Tokens         Tokens
-	SweepReader    SweepReader
 	Checks         []ReadinessCheck
 
 	CursorSecrets  [][]byte      // from which the keys of cursors derive; the first seals, all open
@@ -43,7 +42,6 @@ type server struct {
 	directory      Directory
 	administration Administration
 	tokens         Tokens
-	sweeps         SweepReader
 	readiness      *readiness
 	document       document
 
@@ -80,7 +78,6 @@ func New(o Options) (*API, error) {
 		directory:      o.Directory,
 		administration: o.Administration,
 		tokens:         o.Tokens,
-		sweeps:         o.SweepReader,
 		readiness:      newReadiness(o.Checks, o.Log),
 		document:       published,
 		operations:     operations,

@@ -82,22 +82,30 @@ func OpenNumbers(ctx context.Context, router *Router) (map[string][]domain.Numbe
 
 // CompareNumbers compares the placement with the gates that each database has:
 // the numbers that no database has, by the database that the placement puts them
-// on, and a fault for each number that another database has.
+// on, and a fault for those that another database has.
 func CompareNumbers(databases []*Database, gates map[string][]Gate) (missing map[string][]domain.Number, faults []error) {
 	missing = map[string][]domain.Number{}
 	for _, home := range databases {
+		open, closed := map[string][]domain.Number{}, map[string][]domain.Number{} // by the other database
 		for _, n := range home.Numbers {
-			atHome, openElsewhere, closedElsewhere := whereabouts(n, home.Name, gates)
+			atHome, openOn, closedOn := whereabouts(n, home.Name, gates)
 			switch {
-			case openElsewhere != "":
-				faults = append(faults, fmt.Errorf("number %d is open on %s, and the placement puts it on %s", n, openElsewhere, home.Name))
+			case openOn != "":
+				open[openOn] = append(open[openOn], n)
 			case atHome:
-			case closedElsewhere != "":
-				faults = append(faults, fmt.Errorf("number %d is closed on %s, and not yet on %s, where the placement puts it",
-					n, closedElsewhere, home.Name))
+			case closedOn != "":
+				closed[closedOn] = append(closed[closedOn], n)
 			default:
 				missing[home.Name] = append(missing[home.Name], n)
 			}
+		}
+		for _, other := range slices.Sorted(maps.Keys(open)) {
+			faults = append(faults, fmt.Errorf("open on %s, and placed on %s: the numbers %s",
+				other, home.Name, FormatNumbers(open[other])))
+		}
+		for _, other := range slices.Sorted(maps.Keys(closed)) {
+			faults = append(faults, fmt.Errorf("closed on %s, and not yet on %s, where they are placed: the numbers %s",
+				other, home.Name, FormatNumbers(closed[other])))
 		}
 	}
 	return missing, faults
@@ -105,7 +113,7 @@ func CompareNumbers(databases []*Database, gates map[string][]Gate) (missing map
 
 // whereabouts tells whether a number has a gate at home, and names a database
 // elsewhere that has it open, and one that has it closed.
-func whereabouts(n domain.Number, home string, gates map[string][]Gate) (atHome bool, open, closed string) {
+func whereabouts(n domain.Number, home string, gates map[string][]Gate) (atHome bool, openOn, closedOn string) {
 	for _, name := range slices.Sorted(maps.Keys(gates)) {
 		for _, gate := range gates[name] {
 			switch {
@@ -113,13 +121,13 @@ func whereabouts(n domain.Number, home string, gates map[string][]Gate) (atHome 
 			case name == home:
 				atHome = true
 			case gate.State == "open":
-				open = name
+				openOn = name
 			default:
-				closed = name
+				closedOn = name
 			}
 		}
 	}
-	return atHome, open, closed
+	return atHome, openOn, closedOn
 }
 
 func errLostNumbers(missing map[string][]domain.Number) error {
@@ -160,7 +168,7 @@ func openNumbers(ctx context.Context, db *pgxpool.Pool, numbers []domain.Number)
 }
 
 // FormatNumbers writes ascending numbers as a placement does: "0-31,40".
-func FormatNumbers(numbers []domain.Number) string {
+func FormatNumbers[N ~int | ~int64 | ~uint8](numbers []N) string {
 	var runs []string
 	for i := 0; i < len(numbers); {
 		j := i

@@ -40,10 +40,10 @@ func TestOpenNumbers_RefusesAnotherPlacement(t *testing.T) {
 	t.Parallel()
 	installation := testkit.Databases(t, 2)
 	settings := installation.Settings(postgres.RoleOwner)
-	settings.Placement[3], settings.Placement[60] = "data2", "data1"
+	settings.Placement[3], settings.Placement[5], settings.Placement[60] = "data2", "data2", "data1"
 	refuses(t, open(t, settings),
-		"number 60 is open on data2, and the placement puts it on data1",
-		"number 3 is open on data1, and the placement puts it on data2",
+		"open on data2, and placed on data1: the numbers 60",
+		"open on data1, and placed on data2: the numbers 3,5",
 		"moving a number takes more than another placement")
 	checkGates(t, installation, "data1", openGates(router(t, installation).Databases()[0].Numbers...))
 	checkGates(t, installation, "data2", openGates(router(t, installation).Databases()[1].Numbers...))
@@ -58,7 +58,7 @@ func TestOpenNumbers_KnowsANumberThatMoves(t *testing.T) {
 	settings.Placement[3] = "data2"
 	moving := open(t, settings)
 	exec(t, installation, "data1", `UPDATE number_gates SET state = 'closed' WHERE number = 3`)
-	refuses(t, moving, "number 3 is closed on data1, and not yet on data2, where the placement puts it",
+	refuses(t, moving, "closed on data1, and not yet on data2, where they are placed: the numbers 3",
 		"moving a number takes more than another placement")
 
 	exec(t, installation, "data2", `INSERT INTO number_gates VALUES (3, 'open', 2, 1)`)
@@ -71,7 +71,7 @@ func TestOpenNumbers_OpenTwiceIsAFaultWhereverItIsPlaced(t *testing.T) {
 	t.Parallel()
 	installation := testkit.Databases(t, 2)
 	exec(t, installation, "data2", `INSERT INTO number_gates VALUES (3, 'open', 1, 1)`)
-	refuses(t, router(t, installation), "number 3 is open on data2, and the placement puts it on data1",
+	refuses(t, router(t, installation), "open on data2, and placed on data1: the numbers 3",
 		"moving a number takes more than another placement")
 }
 

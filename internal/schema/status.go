@@ -94,6 +94,7 @@ func (s *Status) addSet(database, name string, set postgres.SchemaStatus) {
 
 func (s *Status) addNumbers(db *postgres.Database, gates []postgres.Gate) {
 	numbers := Numbers{Database: db.Name, Placed: []int{}, Open: []int{}, Closed: []int{}}
+	var unserved []domain.Number
 	for _, n := range db.Numbers {
 		numbers.Placed = append(numbers.Placed, int(n))
 	}
@@ -104,10 +105,14 @@ func (s *Status) addNumbers(db *postgres.Database, gates []postgres.Gate) {
 		}
 		numbers.Closed = append(numbers.Closed, int(gate.Number))
 		if slices.Contains(db.Numbers, gate.Number) {
-			s.Problems = append(s.Problems, fmt.Sprintf("%s: number %d is closed, and nothing on it is served", db.Name, gate.Number))
+			unserved = append(unserved, gate.Number)
 		}
 	}
 	s.Numbers = append(s.Numbers, numbers)
+	if len(unserved) > 0 {
+		s.Problems = append(s.Problems, fmt.Sprintf("closed on %s, where they are placed, and not served: the numbers %s",
+			db.Name, postgres.FormatNumbers(unserved)))
+	}
 }
 
 func (s *Status) compareNumbers(databases []*postgres.Database, gates map[string][]postgres.Gate) {
@@ -121,7 +126,7 @@ func (s *Status) compareNumbers(databases []*postgres.Database, gates map[string
 	}
 	if len(nowhere) > 0 {
 		slices.Sort(nowhere)
-		s.Problems = append(s.Problems, fmt.Sprintf("numbers %s are open nowhere: run holdfast schema up", postgres.FormatNumbers(nowhere)))
+		s.Problems = append(s.Problems, fmt.Sprintf("open nowhere: the numbers %s: run holdfast schema up", postgres.FormatNumbers(nowhere)))
 	}
 }
 

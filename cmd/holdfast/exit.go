@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes, for scripts.
+const (
+	exitOK      = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitDiffers = 3
+)
+
+const exitCodes = `Exit codes:
+  0  done, and what was asked about is as it should be
+  1  it couldn't be done, or not all of it; the error says why
+  2  the command line or the configuration is wrong, and nothing was done
+  3  what was asked about is not as it should be`
+
+// exitError is an error with its exit code. Without err, everything has been
+// said already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string {
+	if e.err == nil {
+		return "not as it should be"
+	}
+	return e.err.Error()
+}
+
+func (e exitError) Unwrap() error { return e.err }
+
+// codeErrors gives the errors of all commands under root the code of a failure
+// where they have none: whatever else comes out of cobra is its own refusal of
+// a command line.
+func codeErrors(root *cobra.Command) {
+	for _, command := range root.Commands() {
+		codeErrors(command)
+	}
+	run := root.RunE
+	if run == nil {
+		return
+	}
+	root.RunE = func(command *cobra.Command, args []string) error {
+		err := run(command, args)
+		var exit exitError
+		if err == nil || errors.As(err, &exit) {
+			return err
+		}
+		return exitError{exitFailed, err}
+	}
+}

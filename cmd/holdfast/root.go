@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// run executes one command line and gives the process's exit code.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	root := newRoot(environ)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	var exit exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case !errors.As(err, &exit): // cobra's own: the command line
+		fmt.Fprintf(stderr, "holdfast: %v\nholdfast --help lists the commands.\n", err)
+		return exitUsage
+	case exit.err != nil:
+		fmt.Fprintf(stderr, "holdfast: %v\n", exit.err)
+	}
+	return exit.code
+}
+
+// newRoot is the command with all that is under it. Commands read the given
+// environment and no other.
+func newRoot(environ []string) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "holdfast",
+		Short:         "The operator's command line of Holdfast",
+		Long:          "The operator's command line of Holdfast.\n\n" + exitCodes,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newSchema(environ))
+	codeErrors(root)
+	return root
+}

@@ -77,7 +77,10 @@ func TestIdempotencyKey_InFlightIsAConflict_AndAfterTheDeadlineAFreshStart(t *te
 
 func TestIdempotencyKey_ManyAtOnce_MakeOneAccount(t *testing.T) {
 	t.Parallel()
-	d := newDirectory(t, Options{})
+	retryRace(t, newDirectory(t, Options{}))
+}
+
+func retryRace(t *testing.T, d *directory) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	made := map[domain.AccountID]int{}
@@ -127,7 +130,7 @@ func TestPatch(t *testing.T) {
 	if err != nil || read.Revision != 3 || string(read.Attributes) != string(changed.Attributes) {
 		t.Errorf("read %+v, %v", read, err)
 	}
-	big := json.RawMessage(`{"a": "` + string(make([]byte, 0)) + fmt.Sprintf("%016384d", 0) + `"}`)
+	big := json.RawMessage(fmt.Sprintf(`{"a": "%0*d"}`, maxAttributes, 0))
 	_, err = d.Patch(t.Context(), d.scope, a.ID, 3, AccountPatch{Attributes: big})
 	expectCode(t, err, domain.KindInvalid, "attributes_too_large")
 	_, err = d.Patch(t.Context(), d.scope, domain.NewID[domain.AccountKind](time.Now()), 1, AccountPatch{})
@@ -137,7 +140,10 @@ func TestPatch(t *testing.T) {
 
 func TestStalePatches_OneOfManyWins(t *testing.T) {
 	t.Parallel()
-	d := newDirectory(t, Options{})
+	patchRace(t, newDirectory(t, Options{}))
+}
+
+func patchRace(t *testing.T, d *directory) {
 	a := d.create(t, "ada", "")
 	var won, stale int
 	var mu sync.Mutex

@@ -38,7 +38,10 @@ func winners(t *testing.T, errs []error) (won int) {
 
 func TestEmailRace_OneWinner_LosersHandlesFree(t *testing.T) {
 	t.Parallel()
-	d := newDirectory(t, Options{})
+	emailRace(t, newDirectory(t, Options{}))
+}
+
+func emailRace(t *testing.T, d *directory) {
 	errs := race(d, 50, func(i int) (string, string) { return numbered("racer-%d", i), "prize@example.com" })
 	if won := winners(t, errs); won != 1 {
 		t.Fatalf("%d creations won, want 1", won)
@@ -54,7 +57,10 @@ func TestEmailRace_OneWinner_LosersHandlesFree(t *testing.T) {
 
 func TestHandleRace_InThreeLetterCases_OneWinner(t *testing.T) {
 	t.Parallel()
-	d := newDirectory(t, Options{})
+	handleRace(t, newDirectory(t, Options{}))
+}
+
+func handleRace(t *testing.T, d *directory) {
 	cases := []string{"Ada", "ADA", "ada"}
 	if won := winners(t, race(d, 3, func(i int) (string, string) { return cases[i], "" })); won != 1 {
 		t.Fatalf("%d creations won, want 1", won)

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
-// state is everything that the data databases hold, one line a row, without
+// state is everything that the data databases hold of a tenant, one line a row, without
 // what differs from run to run (ids, tokens, times): accounts by handle, claims
 // by key with the handle of the account that holds them, operations by state.
 type state struct {
@@ -33,10 +33,16 @@ func (d *directory) state(t testing.TB) state {
 	var s state
 	names := map[ref]string{}
 	for _, a := range d.accountRows(t) {
+		if a.tenant != d.scope.Tenant {
+			continue
+		}
 		names[accountRef(a.ID)] = a.Handle.Key()
 		s.Accounts = append(s.Accounts, fmt.Sprintf("%s %s %s rev %d", a.Handle.Key(), orDash(a.Email.Key()), a.Status, a.Revision))
 	}
 	for _, c := range d.claimRows(t) {
+		if c.tenant != d.scope.Tenant {
+			continue
+		}
 		owner, known := names[c.claim.owner]
 		if !known {
 			owner = "nobody"
@@ -44,7 +50,9 @@ func (d *directory) state(t testing.TB) state {
 		s.Claims = append(s.Claims, fmt.Sprintf("%s %s of %s", c.claim.Family, c.claim.Key, owner))
 	}
 	for _, o := range d.operationRows(t) {
-		s.Operations = append(s.Operations, string(o.op.state))
+		if o.tenant == d.scope.Tenant {
+			s.Operations = append(s.Operations, string(o.op.state))
+		}
 	}
 	slices.Sort(s.Accounts)
 	slices.Sort(s.Claims)

@@ -170,6 +170,9 @@ func TestFaults(t *testing.T) {
 
 		{"cmd/demo", "clients/go", false},
 		{"cmd/demo", "log/slog", false},
+		{"cmd/demo", "internal/launch", false},
+		{"internal/httpapi", "internal/launch", true},
+		{"cmd/worker", "internal/launch", true},
 		{"cmd/demo", "internal/domain", true},
 		{"cmd/demo", pgx, true},
 		{"clients/go", "internal/domain", true},

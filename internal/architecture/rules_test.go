@@ -54,7 +54,7 @@ var rules = []rule{
 		"internal/schema", "internal/jobs/riverschema", "db/migrations",
 	}, nil},
 	{"internal/bench/...", []string{"..."}, nil},
-	{"internal/launch", nothing, nothing}, // starts programs, and so knows none of their code
+	{"internal/launch", nothing, nothing},       // starts programs, and so knows none of their code
 	{"internal/architecture", nothing, nothing}, // tests only
 
 	// The demo drives the product as a tenant does.

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/jobs"
+	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
+)
+
+// minPool: River holds a connection to listen on, and works with several.
+const minPool = 4
+
+// worker is what the process has open.
+type worker struct {
+	tel     *telemetry.Telemetry
+	private *telemetry.Private // nil where the private port is turned off
+	router  *postgres.Router
+	runner  *jobs.Runner
+}
+
+// start opens everything and begins to work. What it opened is closed again
+// when it fails.
+func start(ctx context.Context, c config.Config, tel *telemetry.Telemetry) (*worker, error) {
+	w := &worker{tel: tel}
+	if err := w.start(ctx, c); err != nil {
+		return nil, errors.Join(err, w.stop(ctx))
+	}
+	return w, nil
+}
+
+func (w *worker) start(ctx context.Context, c config.Config) (err error) {
+	if err := w.open(ctx, c); err != nil {
+		return err
+	}
+	if err := postgres.CheckSchema(ctx, w.router); err != nil {
+		return err
+	}
+	if err := riverschema.Check(ctx, w.router.Control()); err != nil {
+		return err
+	}
+	if c.MetricsAddress != "" {
+		if w.private, err = w.tel.ServePrivate(ctx, c.MetricsAddress); err != nil {
+			return fmt.Errorf("private port: %w", err)
+		}
+	}
+	runner, err := jobs.NewRunner(jobs.Options{
+		Control:    w.router.Control(),
+		Databases:  w.router.Databases(),
+		Pooler:     c.Pooler,
+		Telemetry:  w.tel,
+		Identity:   identity.New(w.router, nil, identity.Options{Tracing: w.tel.Tracers}), // a sweep derives no secret
+		SweepEvery: sweepEvery(c.Environment),
+		Drain:      c.Drain,
+	})
+	if err != nil {
+		return err
+	}
+	if err := runner.Start(ctx); err != nil {
+		return err
+	}
+	w.runner = runner
+	return nil
+}
+
+func (w *worker) open(ctx context.Context, c config.Config) (err error) {
+	settings := c.Postgres()
+	settings.PoolSize = max(settings.PoolSize, minPool)
+	settings.Tracer = w.tel.QueryTracer()
+	if w.router, err = postgres.Open(ctx, settings); err != nil {
+		return err
+	}
+	err = w.tel.ObservePool("control", w.router.Control())
+	for _, db := range w.router.Databases() {
+		err = errors.Join(err, w.tel.ObservePool(db.Name, db.Pool))
+	}
+	return err
+}
+
+// sweepEvery is how long unfinished work may lie before the sweep looks again.
+// Whoever meets it before that finishes it.
+func sweepEvery(e config.Environment) time.Duration {
+	if e == config.Development {
+		return 2 * time.Second
+	}
+	return 5 * time.Second
+}
+
+// address is where the private port listens, or "" without one.
+func (w *worker) address() string {
+	if w.private == nil {
+		return ""
+	}
+	return w.private.Address()
+}
+
+// stop closes what is open, the work first and the telemetry last. The private
+// port answers for as long as work is under way.
+func (w *worker) stop(ctx context.Context) error {
+	err := w.stopWork(ctx)
+	if w.private != nil {
+		err = errors.Join(err, w.private.Shutdown(ctx))
+	}
+	return errors.Join(err, w.tel.Shutdown(ctx))
+}
+
+func (w *worker) stopWork(ctx context.Context) error {
+	if w.runner != nil {
+		if err := w.runner.Stop(ctx); err != nil {
+			return err // closing the pools would wait for what still works; the process's end doesn't
+		}
+	}
+	if w.router != nil {
+		w.router.Close()
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+)
+
+// beWorker makes the test's own binary a worker.
+const beWorker = "HOLDFAST_TEST_BE_WORKER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beWorker) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// environ is a worker's on an installation, in development.
+func environ(in *testkit.Installation) []string {
+	s := in.Settings(postgres.RoleWorker)
+	var data, placement []string
+	for _, location := range s.Data {
+		data = append(data, location.Name+"="+location.URL)
+	}
+	for n, name := range s.Placement {
+		placement = append(placement, fmt.Sprintf("%s=%d", name, n))
+	}
+	return []string{
+		"HOLDFAST_ENVIRONMENT=development",
+		"HOLDFAST_CONTROL_URL=" + s.Control,
+		"HOLDFAST_DATA_URLS=" + strings.Join(data, " "),
+		"HOLDFAST_PLACEMENT=" + strings.Join(placement, " "),
+		"HOLDFAST_WORKER_PASSWORD=" + s.Password,
+		"HOLDFAST_METRICS_ADDRESS=127.0.0.1:0",
+		"HOLDFAST_POOL_SIZE=4",
+	}
+}
+
+// process is a worker in a process of its own.
+type process struct {
+	command *exec.Cmd
+	lines   chan line // of its log; closed at its end
+}
+
+type line struct {
+	Level, Msg, Address, Error string
+	Databases                  int
+}
+
+func startProcess(t *testing.T, environ []string) *process {
+	t.Helper()
+	p := &process{command: exec.Command(os.Args[0]), lines: make(chan line, 1000)}
+	p.command.Env = append(environ, beWorker+"=1")
+	output, err := p.command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.command.Process.Kill()
+		p.command.Wait()
+	})
+	go func() {
+		defer close(p.lines)
+		for scanner := bufio.NewScanner(output); scanner.Scan(); {
+			var l line
+			if json.Unmarshal(scanner.Bytes(), &l) != nil {
+				l = line{Msg: scanner.Text()}
+			}
+			p.lines <- l
+		}
+	}()
+	return p
+}
+
+// await gives the line of a message.
+func (p *process) await(t *testing.T, msg string) line {
+	t.Helper()
+	timeout := time.After(time.Minute)
+	for {
+		select {
+		case l, ok := <-p.lines:
+			if !ok {
+				t.Fatalf("the worker ended without saying %q", msg)
+			}
+			if l.Level == "ERROR" {
+				t.Errorf("the worker says %+v", l)
+			}
+			if l.Msg == msg {
+				return l
+			}
+		case <-timeout:
+			t.Fatalf("the worker doesn't say %q", msg)
+		}
+	}
+}
+
+// exit waits for the end and gives the exit code; -1 after a kill.
+func (p *process) exit(t *testing.T) int {
+	t.Helper()
+	for range p.lines {
+	}
+	p.command.Wait()
+	return p.command.ProcessState.ExitCode()
+}
+
+func awaitCount(t *testing.T, in *testkit.Installation, database, sql string, least int) {
+	t.Helper()
+	pool := in.Admin(t, database)
+	deadline := time.After(2 * time.Minute)
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for count := 0; count < least; {
+		if err := pool.QueryRow(context.Background(), sql).Scan(&count); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("waited in vain for %d, have %d: %s", least, count, sql)
+		case <-look.C:
+		}
+	}
+}
+
+const completedJobs = `SELECT count(*) FROM river_job WHERE state = 'completed'`
+
+func TestWorker_SweepsEveryDatabaseAndStopsOnASignal(t *testing.T) {
+	t.Parallel()
+	in := testkit.Databases(t, 3)
+	p := startProcess(t, environ(in))
+	ready := p.await(t, "ready")
+	if ready.Databases != 3 {
+		t.Errorf("the worker says %+v, want three databases", ready)
+	}
+	awaitCount(t, in, "control", completedJobs, 3)
+	for _, database := range []string{"data1", "data2", "data3"} {
+		// One row a number for the operations, and one for its page of claims.
+		awaitCount(t, in, database, `SELECT count(*) FROM sweeps WHERE passes > 0`, 22)
+	}
+
+	response, err := http.Get("http://" + ready.Address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	metrics, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"messaging_process_duration_seconds_bucket", "db_client_operation_duration_seconds_bucket", "holdfast_sweep_visited_total",
+		"holdfast_jobs_depth", "holdfast_jobs_leader", `service_name="holdfast-worker"`,
+	} {
+		if !strings.Contains(string(metrics), name) {
+			t.Errorf("the metrics lack %s", name)
+		}
+	}
+
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.await(t, "stopped")
+	if code := p.exit(t); code != exitOK {
+		t.Errorf("the exit code is %d", code)
+	}
+	var running int
+	if err := in.Admin(t, "control").QueryRow(t.Context(), `SELECT count(*) FROM river_job WHERE state = 'running'`).Scan(&running); err != nil || running != 0 {
+		t.Errorf("%d jobs are left running (%v)", running, err)
+	}
+}
+
+func TestWorker_WhenOneIsKilledAnotherGoesOn(t *testing.T) {
+	t.Parallel()
+	in := testkit.Databases(t, 1)
+	first := startProcess(t, environ(in))
+	first.await(t, "ready")
+	awaitCount(t, in, "control", `SELECT count(*) FROM river_leader`, 1)
+	second := startProcess(t, environ(in))
+	second.await(t, "ready")
+	awaitCount(t, in, "control", completedJobs, 1)
+
+	if err := first.command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	first.exit(t)
+	var before int
+	if err := in.Admin(t, "control").QueryRow(t.Context(), completedJobs).Scan(&before); err != nil {
+		t.Fatal(err)
+	}
+	awaitCount(t, in, "control", completedJobs, before+2)
+	second.command.Process.Signal(syscall.SIGTERM)
+	if code := second.exit(t); code != exitOK {
+		t.Errorf("the survivor's exit code is %d", code)
+	}
+}
+
+func TestWorker_RefusesAnotherSchema(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ database, sql, want string }{
+		{"control", `DELETE FROM goose_control WHERE version_id = 2`, "run holdfast schema up"},
+		{"data1", `INSERT INTO goose_data (version_id, is_applied) VALUES (99999, true)`, "newer than this build"},
+		{"control", `DELETE FROM river_migration WHERE version = 6`, "run holdfast schema up"},
+	} {
+		t.Run(c.sql, func(t *testing.T) {
+			t.Parallel()
+			in := testkit.Databases(t, 1)
+			if _, err := in.Admin(t, c.database).Exec(t.Context(), c.sql); err != nil {
+				t.Fatal(err)
+			}
+			var log strings.Builder
+			code := run(t.Context(), environ(in), &log)
+			if code != exitFailed || !strings.Contains(log.String(), c.want) {
+				t.Errorf("the exit code is %d, and the log is %s", code, log.String())
+			}
+		})
+	}
+}
+
+func TestWorker_TellsEveryProblemOfItsConfiguration(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	code := run(t.Context(), []string{"HOLDFAST_LOG_LEVEL=loud"}, &log)
+	for _, name := range []string{"HOLDFAST_LOG_LEVEL", "HOLDFAST_CONTROL_URL", "HOLDFAST_WORKER_PASSWORD"} {
+		if !strings.Contains(log.String(), name) {
+			t.Errorf("%s is not told of: %s", name, log.String())
+		}
+	}
+	if code != exitSetting {
+		t.Errorf("the exit code is %d", code)
+	}
+}

@@ -40,7 +40,7 @@ func newRoot(environ []string) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newSchema(environ))
+	root.AddCommand(newSchema(environ), newBench(environ))
 	codeErrors(root)
 	return root
 }

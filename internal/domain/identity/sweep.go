@@ -107,11 +107,12 @@ SELECT c.key FROM claims c
 // recoverClaim looks into the claims that one owner has under one token in one
 // number: one, or two where a handle's skeleton is claimed beside it.
 func (s *Service) recoverClaim(ctx context.Context, family domain.Family, number domain.Number, c candidate) (int, error) {
-	owner, err := s.read(ctx, c.tenant, c.record, false)
-	if err != nil {
+	claims, err := s.claimsOf(ctx, family, number, c)
+	if err != nil || len(claims) == 0 {
 		return 0, err
 	}
-	claims, err := s.claimsOf(ctx, family, number, c)
+	// The owner is read behind its claims: an older reading could not know them.
+	owner, err := s.read(ctx, c.tenant, c.record, false)
 	if err != nil {
 		return 0, err
 	}

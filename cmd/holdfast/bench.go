@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast/internal/bench"
+)
+
+func newBench(environ []string) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure Holdfast beside what it is compared with",
+		Long: "Measure Holdfast beside what it is compared with, in one run, and print ratios.\n" +
+			"It makes the schema in the configured databases and fills them: never run it on data that matters.",
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(newBenchIdentity(environ), newReferenceServer(environ))
+	return command
+}
+
+func newBenchIdentity(environ []string) *cobra.Command {
+	options := bench.Options{Environ: environ}
+	command := &cobra.Command{
+		Use:   "identity",
+		Short: "Measure the creation, lookup and reading of accounts",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			options.Log = command.ErrOrStderr()
+			options.Note = func(format string, args ...any) { fmt.Fprintf(command.ErrOrStderr(), format+"\n", args...) }
+			outcomes, err := bench.Identity(command.Context(), options)
+			printOutcomes(command.OutOrStdout(), outcomes)
+			return err
+		},
+	}
+	command.Flags().IntVar(&options.Rounds, "rounds", 5, "rounds that count; each measures both sides")
+	command.Flags().DurationVar(&options.Length, "length", 5*time.Second, "of one side of a round, in whole seconds")
+	command.Flags().IntVar(&options.Readers, "accounts", 20_000, "accounts to read from")
+	return command
+}
+
+func printOutcomes(out io.Writer, outcomes []bench.Outcome) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "what\tratio\tat least\tproduct/s\treference/s\tp50\tp99\tratios of the rounds\t")
+	for _, o := range outcomes {
+		fmt.Fprintf(table, "%s\t%.2f\t%.2f\t%.0f\t%.0f\t%v\t%v\t%.2f\t\n", o.What, o.Ratio(), o.AtLeast, o.ProductRate, o.ReferenceRate,
+			o.P50.Round(10*time.Microsecond), o.P99.Round(10*time.Microsecond), o.Ratios)
+	}
+	table.Flush()
+	for _, o := range outcomes {
+		fmt.Fprintf(out, "%s: %s, against %s.\n", o.What, o.Product, o.Reference)
+	}
+}
+
+func newReferenceServer(environ []string) *cobra.Command {
+	return &cobra.Command{
+		Use:    "reference-server",
+		Short:  "Serve the bare handler that reads are compared with",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return bench.ServeReference(command.Context(), environ, func(address string) {
+				fmt.Fprintf(command.OutOrStdout(), "ready on http://%s\n", address)
+			})
+		},
+	}
+}

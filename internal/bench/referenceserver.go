@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/holdfast-dev/holdfast/internal/config"
+)
+
+const sqlReadReference = `SELECT id::text, handle, email, display_name, attributes, created_at FROM bench_reference WHERE id = $1`
+
+// ServeReference is the bare handler that reads are compared with: Echo, one
+// read by primary key, JSON. It serves on a free port, which it prints, until
+// the context ends.
+func ServeReference(ctx context.Context, environ []string, ready func(address string)) error {
+	c, err := config.Load(config.Schema, environ)
+	if err != nil {
+		return err
+	}
+	pool, err := openOwner(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	e := echo.New()
+	e.GET("/reference/:id", func(c echo.Context) error {
+		var r struct {
+			ID          string         `json:"id"`
+			Handle      string         `json:"handle"`
+			Email       string         `json:"email"`
+			DisplayName *string        `json:"display_name"`
+			Attributes  map[string]any `json:"attributes"`
+			CreatedAt   time.Time      `json:"created_at"`
+		}
+		err := pool.QueryRow(c.Request().Context(), sqlReadReference, c.Param("id")).
+			Scan(&r.ID, &r.Handle, &r.Email, &r.DisplayName, &r.Attributes, &r.CreatedAt)
+		if err != nil {
+			return err
+		}
+		return c.JSON(http.StatusOK, r)
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: e}
+	context.AfterFunc(ctx, func() { server.Close() })
+	ready(listener.Addr().String())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

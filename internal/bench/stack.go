@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/launch"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/schema"
+)
+
+// stack is an API process over the configured databases, and a tenant's token.
+type stack struct {
+	api    *launch.Process
+	tenant *client // calls as a principal of the tenant
+	owner  *pgxpool.Pool
+	config config.Config
+}
+
+// newStack makes the schema, starts the API and makes a tenant.
+func newStack(ctx context.Context, environ []string, callers int, log io.Writer) (*stack, error) {
+	c, err := config.Load(config.Schema, environ)
+	if err != nil {
+		return nil, fmt.Errorf("the configuration is wrong (make bench sets it):\n%w", err)
+	}
+	router, err := postgres.Open(ctx, c.Postgres())
+	if err != nil {
+		return nil, err
+	}
+	defer router.Close()
+	passwords := postgres.Passwords{API: c.APIPassword.Reveal(), Worker: c.WorkerPassword.Reveal()}
+	if err := schema.Up(ctx, router, passwords, func(string, string) {}); err != nil {
+		return nil, err
+	}
+	s := &stack{config: c}
+	if s.owner, err = openOwner(ctx, c); err != nil {
+		return nil, err
+	}
+	s.api, err = launch.Start(ctx, []string{"api"}, []string{
+		"HOLDFAST_API_ADDRESS=127.0.0.1:0", "HOLDFAST_METRICS_ADDRESS=", "HOLDFAST_LOG_LEVEL=warn", "HOLDFAST_ISSUER=http://127.0.0.1",
+	}, log)
+	if err != nil {
+		s.owner.Close()
+		return nil, err
+	}
+	if s.tenant, err = newTenant(ctx, "http://"+s.api.Address, c, callers); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *stack) close() error {
+	s.owner.Close()
+	return s.api.Stop()
+}
+
+// openOwner connects to the data database that holds the reference's table.
+func openOwner(ctx context.Context, c config.Config) (*pgxpool.Pool, error) {
+	pool, err := pgxpool.ParseConfig(c.DataURLs[0].URL)
+	if err != nil {
+		return nil, errors.New("the data database's URL can't be read")
+	}
+	pool.ConnConfig.User, pool.ConnConfig.Password = postgres.RoleOwner, c.OwnerPassword.Reveal()
+	return pgxpool.NewWithConfig(ctx, pool)
+}
+
+// newTenant makes a tenant as the first operator, and a client that calls as a
+// principal of it.
+func newTenant(ctx context.Context, base string, c config.Config, callers int) (*client, error) {
+	operator := newClient(base, 1)
+	if err := operator.logIn(ctx, c.OperatorKey.Reveal()); err != nil {
+		return nil, err
+	}
+	var tenant, principal struct {
+		ID string `json:"id"`
+	}
+	name := map[string]any{"name": "bench-" + strings.ToLower(randomText(8))}
+	if err := operator.call(ctx, http.MethodPost, "/v1/tenants", name, http.StatusCreated, &tenant); err != nil {
+		return nil, err
+	}
+	principals := "/v1/tenants/" + tenant.ID + "/principals"
+	asked := map[string]any{"name": "bench", "scopes": []string{"identity:read", "identity:write"}}
+	if err := operator.call(ctx, http.MethodPost, principals, asked, http.StatusCreated, &principal); err != nil {
+		return nil, err
+	}
+	var key struct {
+		Key string `json:"key"`
+	}
+	keys := principals + "/" + principal.ID + "/api-keys"
+	if err := operator.call(ctx, http.MethodPost, keys, map[string]any{"label": "bench"}, http.StatusCreated, &key); err != nil {
+		return nil, err
+	}
+	caller := newClient(base, callers)
+	return caller, caller.logIn(ctx, key.Key)
+}
+
+// logIn buys a token with an API key.
+func (c *client) logIn(ctx context.Context, key string) error {
+	parts := strings.SplitN(key, "_", 3)
+	if len(parts) != 3 {
+		return errors.New("HOLDFAST_OPERATOR_KEY is not an API key")
+	}
+	form := strings.NewReader("grant_type=client_credentials")
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/oauth/token", form)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("hf_"+parts[1]+":"+parts[2])))
+	var token struct {
+		AccessToken string `json:"access_token"`
+	}
+	if err := c.do(request, http.StatusOK, &token); err != nil {
+		return err
+	}
+	c.token = token.AccessToken
+	return nil
+}

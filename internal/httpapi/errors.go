@@ -92,7 +92,8 @@ func domainProblem(r *http.Request, e *domain.Error) *problem {
 // retryUnknown invites to a retry only where one is safe: generic clients obey
 // Retry-After without a look at the code.
 func retryUnknown(r *http.Request) time.Duration {
-	if r.Header.Get("Idempotency-Key") == "" {
+	op := callOf(r.Context()).operation
+	if op == nil || !op.takesKey || r.Header.Get(headerIdempotencyKey) == "" {
 		return 0
 	}
 	return time.Second

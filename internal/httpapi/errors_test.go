@@ -70,6 +70,16 @@ func TestErrors_RetryAfterComesWithWhatMayPass(t *testing.T) {
 	}
 }
 
+func TestErrors_AKeyThatNobodyObeysDoesNotInviteToARetry(t *testing.T) {
+	t.Parallel()
+	a := newTestAPI(t, testOptions{})
+	a.directory.err = domain.OutcomeUnknown("outcome_unknown", "Nobody knows.")
+	w := a.do(t, request{method: "DELETE", target: accountPath, headers: []string{`If-Match: "7"`, "Idempotency-Key: k"}})
+	if got := w.Header().Get("Retry-After"); got != "" {
+		t.Errorf("Retry-After is %q", got)
+	}
+}
+
 func TestErrors_AnUnknownOutcomeIsUnavailableWithItsOwnCode(t *testing.T) {
 	t.Parallel()
 	a := newTestAPI(t, testOptions{})

@@ -10,8 +10,10 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// securityScheme is the one scheme of the document.
-const securityScheme = "oauth"
+const (
+	securityScheme       = "oauth" // the one scheme of the document
+	headerIdempotencyKey = "Idempotency-Key"
+)
 
 // route is how Echo names what it matched.
 type route struct {
@@ -26,6 +28,7 @@ type operation struct {
 	template    string // "/v1/accounts/{account_id}"
 	scope       string // what a caller must have been granted; "" for a public operation
 	oauthErrors bool   // refusals in the form of RFC 6749, section 5.2
+	takesKey    bool   // it obeys an Idempotency-Key
 
 	query   map[string]*openapi3.Parameter
 	headers []*openapi3.Parameter
@@ -87,6 +90,7 @@ func newOperation(doc *openapi3.T, template, method string, item *openapi3.PathI
 			op.query[ref.Value.Name] = ref.Value
 		case openapi3.ParameterInHeader:
 			op.headers = append(op.headers, ref.Value)
+			op.takesKey = op.takesKey || ref.Value.Name == headerIdempotencyKey
 		case openapi3.ParameterInPath: // the handler's: what isn't an id names nothing
 		default:
 			return nil, fmt.Errorf("parameter %s: only path, query and header are known", ref.Value.Name)

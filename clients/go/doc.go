@@ -1,0 +1,18 @@
+// Package holdfast is the Go client of the Holdfast API.
+//
+// The operations and their types are generated from the API's description.
+// Connect adds what every program needs beside them: tokens that are bought
+// with an API key and renewed in time, errors with a type, and retries that
+// can't do a thing twice.
+//
+//	client, err := holdfast.Connect("https://holdfast.example", apiKey)
+//	…
+//	created, err := client.CreateAccountWithResponse(ctx, nil, holdfast.NewAccount{Handle: "ada"})
+//	if holdfast.IsCode(err, "handle_taken") {
+//		…
+//	}
+//	fmt.Println(created.JSON201.ID)
+//
+// An answer that isn't a success is an *Error, so where err is nil the JSON2xx
+// field is set.
+package holdfast

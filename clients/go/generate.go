@@ -1,0 +1,3 @@
+package holdfast
+
+//go:generate go run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config codegen.yaml ../../web/openapi.yaml

@@ -1,0 +1,41 @@
+package holdfast
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-dev/holdfast/web"
+)
+
+// The document says which operations take an Idempotency-Key; the client must
+// know exactly these.
+func TestRepeatable_AreTheOperationsThatTakeAKey(t *testing.T) {
+	t.Parallel()
+	doc, err := openapi3.NewLoader().LoadFromData(web.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	for template, item := range doc.Paths.Map() {
+		if item.Post != nil && item.Post.Parameters.GetByInAndName("header", "Idempotency-Key") != nil {
+			want[path.Base(template)] = true
+		}
+	}
+	if diff := cmp.Diff(want, creating); diff != "" {
+		t.Errorf("creating (-document +client):\n%s", diff)
+	}
+	for template, item := range doc.Paths.Map() {
+		if item.Post == nil {
+			continue
+		}
+		request := &http.Request{Method: http.MethodPost, URL: &url.URL{Path: template}}
+		if word := path.Base(template); creates(request) != want[word] {
+			t.Errorf("POST %s: creates is %v", template, creates(request))
+		}
+	}
+}

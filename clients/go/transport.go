@@ -1,0 +1,127 @@
+package holdfast
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	mathrand "math/rand/v2"
+	"net/http"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+const (
+	defaultAttempts = 4
+	firstPause      = 100 * time.Millisecond // doubles with each try that got no answer
+	longestPause    = 30 * time.Second       // a longer Retry-After is the caller's to wait for
+)
+
+// transport sends a request with a token, as often as is safe and useful.
+//
+// It tries again when the service invites it by Retry-After, which the service
+// does only where a repetition can't do a thing twice; and when there was no
+// answer to a request that may be repeated: one that reads, one that creates
+// under an Idempotency-Key (which it gets unless it has one), one that was never
+// sent.
+type transport struct {
+	doer     HttpRequestDoer
+	tokens   *tokenSource
+	attempts int
+}
+
+// Do gives a successful answer, or an error: *Error where the service answered.
+func (t *transport) Do(request *http.Request) (*http.Response, error) {
+	if creates(request) && request.Header.Get("Idempotency-Key") == "" {
+		request.Header.Set("Idempotency-Key", rand.Text())
+	}
+	for attempt := 1; ; attempt++ {
+		response, err := t.authorized(request)
+		if err == nil {
+			return response, nil
+		}
+		pause, again := retryAfterError(request, err, attempt)
+		if !again || attempt == t.attempts {
+			return nil, err
+		}
+		if wait(request.Context(), pause) != nil {
+			return nil, err // the caller's time is up: the last answer tells more
+		}
+	}
+}
+
+// authorized sends the request once; twice when its token was refused, since
+// the token may have been revoked where the key was not.
+func (t *transport) authorized(request *http.Request) (*http.Response, error) {
+	token, err := t.tokens.get(request.Context())
+	if err != nil {
+		return nil, &unsentError{err}
+	}
+	response, err := t.send(request, token)
+	var answered *Error
+	if !errors.As(err, &answered) || answered.Status != http.StatusUnauthorized {
+		return response, err
+	}
+	t.tokens.forget(token)
+	if token, err = t.tokens.get(request.Context()); err != nil {
+		return nil, &unsentError{err}
+	}
+	return t.send(request, token)
+}
+
+func (t *transport) send(request *http.Request, token *oauth2.Token) (*http.Response, error) {
+	attempt := request.Clone(request.Context())
+	if request.GetBody != nil {
+		body, err := request.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		attempt.Body = body
+	}
+	token.SetAuthHeader(attempt)
+	response, err := t.doer.Do(attempt)
+	switch {
+	case err != nil:
+		return nil, err
+	case response.StatusCode >= http.StatusBadRequest:
+		return nil, errorIn(response)
+	default:
+		return response, nil
+	}
+}
+
+// unsentError is a failure before the request itself was sent.
+type unsentError struct{ error }
+
+func (e *unsentError) Unwrap() error { return e.error }
+
+// retryAfterError tells whether the request may be tried again after err, and
+// when.
+func retryAfterError(request *http.Request, err error, attempt int) (time.Duration, bool) {
+	if request.Context().Err() != nil || request.Body != nil && request.Body != http.NoBody && request.GetBody == nil {
+		return 0, false
+	}
+	var answered *Error
+	if errors.As(err, &answered) {
+		return answered.RetryAfter, answered.RetryAfter > 0 && answered.RetryAfter <= longestPause
+	}
+	var unsent *unsentError
+	again := errors.As(err, &unsent) || repeatable(request)
+	pause := min(firstPause<<min(attempt-1, 16), longestPause)
+	return pause/2 + mathrand.N(pause/2+1), again
+}
+
+// wait waits, or fails when ctx ends first, at once if it is sure to.
+func wait(ctx context.Context, pause time.Duration) error {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
+		return context.DeadlineExceeded
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

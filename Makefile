@@ -1,0 +1,34 @@
+# Each target starts what it needs, and ends it. Go and make are enough for all
+# but lint, which also runs a Node program.
+
+.PHONY: dev demo test bench lint generate build devstack
+
+dev: build ## the stack with the API and the worker, left running; data stays in .holdfast/dev
+	bin/devstack run --keep .holdfast/dev -- bin/demo dev
+
+demo: build ## the whole product, driven once from end to end
+	bin/devstack run -- bin/demo
+
+test: devstack ## all tests
+	go -C devstack test ./...
+	bin/devstack run --databases 3 --durable=false -- go test ./...
+
+bench: build ## the product beside its references, as ratios
+	bin/devstack run --databases 1 -- bin/holdfast bench identity
+
+lint: ## format, vet, staticcheck, and the API's description
+	@! gofmt -l . | grep . || (echo "gofmt -w these files"; exit 1)
+	go vet ./... && go -C devstack vet ./...
+	go run $(STATICCHECK) ./... && go -C devstack run $(STATICCHECK) ./...
+	npx --yes @redocly/cli@2.77.0 lint web/openapi.yaml
+
+generate: ## everything that is generated and checked in
+	go generate ./...
+
+build: devstack
+	go build -o bin/ ./cmd/...
+
+devstack:
+	go -C devstack build -o ../bin/devstack .
+
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2

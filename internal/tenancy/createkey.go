@@ -87,8 +87,8 @@ func (s *Store) createKeyTx(ctx context.Context, tx pgx.Tx, caller Scope, tenant
 	if err != nil {
 		return Key{}, "", false, err
 	}
-	print := fingerprint("api-key", want.Principal.String(), want.Label, want.ExpiresAt.UTC().Format(time.RFC3339Nano))
-	rows, _ := tx.Query(ctx, sqlCreateKey, tenant, id, want.Principal, want.Label, hashSecret(secret), s.keys.Current(), print,
+	digest := fingerprint("api-key", want.Principal.String(), want.Label, want.ExpiresAt.UTC().Format(time.RFC3339Nano))
+	rows, _ := tx.Query(ctx, sqlCreateKey, tenant, id, want.Principal, want.Label, hashSecret(secret), s.keys.Current(), digest,
 		s.now(), zeronull.Timestamptz(want.ExpiresAt))
 	k, err = pgx.CollectExactlyOneRow(rows, scanKey)
 	if !errors.Is(err, pgx.ErrNoRows) {
@@ -97,7 +97,7 @@ func (s *Store) createKeyTx(ctx context.Context, tx pgx.Tx, caller Scope, tenant
 
 	var same bool
 	var serverKey string
-	if err := tx.QueryRow(ctx, sqlReplayKey, tenant, id, print).Scan(&same, &serverKey); err != nil {
+	if err := tx.QueryRow(ctx, sqlReplayKey, tenant, id, digest).Scan(&same, &serverKey); err != nil {
 		return Key{}, "", false, err
 	}
 	if !same {

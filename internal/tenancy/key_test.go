@@ -51,6 +51,11 @@ func TestCreateKey_ALostAnswersRetryGetsTheSameSecret(t *testing.T) {
 	if err != nil || other == text {
 		t.Errorf("another Idempotency-Key: %v, same text %v", err, other == text)
 	}
+	undone := in.start(t, serverKey("k1"), serverKey("k2")) // a retry after the server key was taken back
+	_, otherAgain, replayed, err := undone.store.CreateKey(t.Context(), in.ada, tenant.ID, want)
+	if err != nil || otherAgain != other || !replayed {
+		t.Errorf("its retry: %v, same text %v, replayed %v", err, otherAgain == other, replayed)
+	}
 	for _, works := range []string{text, other} {
 		in.first.grant(t, works)
 	}

@@ -2,6 +2,7 @@ package tenancy_test
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -52,10 +53,23 @@ func TestDisableOperator_NeverTheLastWhoCanMakeAnother(t *testing.T) {
 			administrators = append(administrators, o.ID)
 		}
 	}
-	// Ada and Grace disable each other at the same time.
+	// Ada and Grace disable each other at the same time: each has looked who else
+	// there is, and neither can commit yet.
+	hold, err := in.admin.Begin(t.Context())
+	must(t, err)
+	_, err = hold.Exec(t.Context(), `SELECT FROM revocation_counter FOR UPDATE`)
+	must(t, err)
+	released := make(chan error, 1)
+	go func() {
+		for in.waiting(t) < 2 && t.Context().Err() == nil {
+			runtime.Gosched()
+		}
+		released <- hold.Rollback(context.Background())
+	}()
 	_, errs := parallel(t.Context(), 2, func(ctx context.Context, i int) (tenancy.Principal, error) {
 		return store.DisableOperator(ctx, in.ada, administrators[i])
 	})
+	must(t, <-released)
 	var refused int
 	for _, err := range errs {
 		if err != nil {
@@ -73,4 +87,14 @@ func (in *installation) reader(t testing.TB, name string) {
 	t.Helper()
 	_, _, err := in.first.store.CreateOperator(t.Context(), in.ada, tenancy.NewPrincipal{Name: name, Scopes: []string{tenancy.OperatorRead}})
 	must(t, err)
+}
+
+// waiting tells how many transactions of the control database wait for a lock.
+func (in *installation) waiting(t testing.TB) (n int) {
+	err := in.admin.QueryRow(t.Context(),
+		`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
+	if err != nil {
+		return 0
+	}
+	return n
 }

@@ -102,14 +102,14 @@ RETURNING ` + principalColumns
 const sqlPrincipalFingerprint = `SELECT fingerprint = $3 FROM principals WHERE tenant_id = $1 AND principal_id = $2`
 
 func (s *Store) createPrincipalTx(ctx context.Context, tx pgx.Tx, tenant domain.TenantID, id domain.PrincipalID, want NewPrincipal) (p Principal, replayed bool, err error) {
-	print := fingerprint("principal", want.Name, strings.Join(want.Scopes, " "))
-	rows, _ := tx.Query(ctx, sqlCreatePrincipal, tenant, id, want.Name, want.Scopes, print, s.now())
+	digest := fingerprint("principal", want.Name, strings.Join(want.Scopes, " "))
+	rows, _ := tx.Query(ctx, sqlCreatePrincipal, tenant, id, want.Name, want.Scopes, digest, s.now())
 	p, err = pgx.CollectExactlyOneRow(rows, scanPrincipal)
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return p, false, err
 	}
 	var same bool
-	err = tx.QueryRow(ctx, sqlPrincipalFingerprint, tenant, id, print).Scan(&same)
+	err = tx.QueryRow(ctx, sqlPrincipalFingerprint, tenant, id, digest).Scan(&same)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return Principal{}, false, domain.Conflict("principal_name_taken", "Another principal here has that name.").At("/name")

@@ -105,14 +105,14 @@ const sqlTenantFingerprint = `SELECT fingerprint = $2 FROM tenants WHERE tenant_
 func (s *Store) createTenantTx(ctx context.Context, tx pgx.Tx, id domain.TenantID, want NewTenant) (t Tenant, replayed bool, err error) {
 	idKey := make([]byte, 32)
 	rand.Read(idKey)
-	print := fingerprint("tenant", want.Name, want.HandlePolicy)
-	rows, _ := tx.Query(ctx, sqlCreateTenant, id, want.Name, domain.Layout, want.HandlePolicy, idKey, print, s.now())
+	digest := fingerprint("tenant", want.Name, want.HandlePolicy)
+	rows, _ := tx.Query(ctx, sqlCreateTenant, id, want.Name, domain.Layout, want.HandlePolicy, idKey, digest, s.now())
 	t, err = pgx.CollectExactlyOneRow(rows, scanTenant)
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return t, false, err
 	}
 	var same bool
-	err = tx.QueryRow(ctx, sqlTenantFingerprint, id, print).Scan(&same)
+	err = tx.QueryRow(ctx, sqlTenantFingerprint, id, digest).Scan(&same)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return Tenant{}, false, domain.Conflict("tenant_name_taken", "Another tenant has that name.").At("/name")

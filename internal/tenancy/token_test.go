@@ -112,7 +112,7 @@ func TestVerify_RefusesEveryOtherToken(t *testing.T) {
 		"another's claims":      parts[0] + "." + otherClaims + "." + parts[2],
 		"trailing bits":         good[:len(good)-1] + string(good[len(good)-1]+1),
 		"padded":                good + "==",
-		"too long":              good + strings.Repeat("A", maxToken),
+		"too long":              forge(t, key.private, with(header, nil), with(claims, changes{"name": strings.Repeat("a", maxToken)})),
 		"alg none":              signingInput(t, with(header, changes{"alg": "none"}), with(claims, nil), none),
 		"alg None":              signingInput(t, with(header, changes{"alg": "None"}), with(claims, nil), none),
 		"HS256 with the public": signingInput(t, with(header, changes{"alg": "HS256"}), with(claims, nil), hmacWith(key.public)),

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-dev/holdfast/internal/httpapi"
+	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+)
+
+// checks are what must be well for the process to be sent requests: each
+// database answers and has this build's schema, and who may call is known.
+func (p *process) checks() []httpapi.ReadinessCheck {
+	checks := []httpapi.ReadinessCheck{
+		{Name: "tokens", Gates: true, Run: func(context.Context) error { return p.tokens.Ready() }},
+		{Name: "database/control", Gates: true, Run: schemaCheck(p.router.Control(), postgres.ControlSet)},
+		{Name: "jobs/schema", Gates: true, Run: func(ctx context.Context) error { return riverschema.Check(ctx, p.router.Control()) }},
+	}
+	for _, db := range p.router.Databases() {
+		checks = append(checks, httpapi.ReadinessCheck{Name: "database/" + db.Name, Gates: true, Run: schemaCheck(db.Pool, postgres.DataSet)})
+	}
+	return checks
+}
+
+func schemaCheck(pool *pgxpool.Pool, set postgres.MigrationSet) func(context.Context) error {
+	return func(ctx context.Context) error {
+		status, err := postgres.ReadSchemaStatus(ctx, pool, set)
+		if err != nil {
+			return err
+		}
+		return status.Check()
+	}
+}

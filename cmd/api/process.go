@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/httpapi"
+	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+	"github.com/holdfast-dev/holdfast/web"
+)
+
+// process is a running API with all that it is made of.
+type process struct {
+	config    config.Config
+	telemetry *telemetry.Telemetry
+	router    *postgres.Router
+	keys      *tenancy.ServerKeys
+	store     *tenancy.Store
+	tokens    *tenancy.Tokens
+	api       *httpapi.API
+	public    *publicServer
+	private   *telemetry.Private // nil without a private port
+
+	closers []func(context.Context) error // what to end, in the order of its start
+}
+
+// start makes a process that serves. After an error nothing of it is left.
+func start(ctx context.Context, c config.Config, log io.Writer) (_ *process, err error) {
+	p := &process{config: c}
+	defer func() {
+		if err != nil {
+			p.close(context.WithoutCancel(ctx))
+		}
+	}()
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { return p.startTelemetry(ctx, log) },
+		p.openDatabases,
+		p.startTenancy,
+		p.makeAPI,
+		p.listen,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *process) startTelemetry(ctx context.Context, log io.Writer) (err error) {
+	p.telemetry, err = telemetry.Start(ctx, telemetry.Options{
+		Service: "holdfast-api", Version: version(), LogLevel: p.config.LogLevel, Output: log,
+	})
+	if err == nil {
+		p.onClose(p.telemetry.Shutdown)
+	}
+	return err
+}
+
+// openDatabases refuses databases whose schema is another build's. It never
+// migrates.
+func (p *process) openDatabases(ctx context.Context) (err error) {
+	settings := p.config.Postgres()
+	settings.Tracer = p.telemetry.QueryTracer()
+	if p.router, err = postgres.Open(ctx, settings); err != nil {
+		return err
+	}
+	p.onClose(func(context.Context) error { p.router.Close(); return nil })
+
+	if err := p.telemetry.ObservePool("control", p.router.Control()); err != nil {
+		return err
+	}
+	for _, db := range p.router.Databases() {
+		if err := p.telemetry.ObservePool(db.Name, db.Pool); err != nil {
+			return err
+		}
+	}
+	if err := postgres.CheckSchema(ctx, p.router); err != nil {
+		return err
+	}
+	return riverschema.Check(ctx, p.router.Control())
+}
+
+// startTenancy makes the first operators where there are none, and knows who
+// may call before it returns.
+func (p *process) startTenancy(ctx context.Context) (err error) {
+	if p.keys, err = serverKeys(p.config.ServerKeys); err != nil {
+		return err
+	}
+	p.store = tenancy.NewStore(p.router.Control(), tenancy.NewGates(p.router), p.keys, time.Now)
+	if err := p.bootstrap(ctx); err != nil {
+		return err
+	}
+	p.tokens, err = tenancy.NewTokens(p.store, tenancy.TokenSettings{Issuer: p.config.Issuer}, p.telemetry.Log)
+	if err != nil {
+		return err
+	}
+	if err := p.tokens.Poll(ctx); err != nil {
+		return fmt.Errorf("signing keys and revocations: %w", err)
+	}
+	p.background(ctx, p.tokens.Run)
+	return nil
+}
+
+func (p *process) makeAPI(context.Context) (err error) {
+	p.api, err = httpapi.New(httpapi.Options{
+		Document:       web.OpenAPI,
+		Directory:      identity.New(p.router, directorySecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers}),
+		Administration: p.store,
+		Tokens:         p.tokens,
+		Checks:         p.checks(),
+		CursorSecrets:  cursorSecrets(p.config.ServerKeys),
+		Log:            p.telemetry.Log,
+		Tracers:        p.telemetry.Tracers,
+		Meters:         p.telemetry.Meters,
+	})
+	return err
+}
+
+// listen opens the private port first: who finds the public one open finds the
+// metrics too.
+func (p *process) listen(ctx context.Context) (err error) {
+	if address := p.config.MetricsAddress; address != "" {
+		if p.private, err = p.telemetry.ServePrivate(ctx, address); err != nil {
+			return fmt.Errorf("the private port: %w", err)
+		}
+		p.onClose(p.private.Shutdown)
+	}
+	p.public, err = servePublic(ctx, p.config.APIAddress, p.api, p.telemetry.Log)
+	return err
+}
+
+// background runs fn until the process closes.
+func (p *process) background(ctx context.Context, fn func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- fn(ctx) }()
+	p.onClose(func(context.Context) error { cancel(); return <-done })
+}
+
+func (p *process) onClose(fn func(context.Context) error) { p.closers = append(p.closers, fn) }
+
+// version is the build: a release, or the commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/holdfast-dev/holdfast/internal/config"
+)
+
+// run serves until ctx ends, drains, and gives what went wrong. It writes one
+// line to stdout, when it is ready, and its log to stderr.
+func run(ctx context.Context, environ []string, stdout, stderr io.Writer) error {
+	c, err := config.Load(config.API, environ)
+	if err != nil {
+		return fmt.Errorf("the configuration is wrong:\n%w", err)
+	}
+	p, err := start(ctx, c, stderr)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "The API listens on http://%s\n", p.public.address())
+	select {
+	case <-ctx.Done():
+	case err = <-p.public.failed:
+	}
+	return errors.Join(err, p.stop())
+}

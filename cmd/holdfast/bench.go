@@ -65,7 +65,7 @@ func newReferenceServer(environ []string) *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return bench.ServeReference(command.Context(), environ, func(address string) {
-				fmt.Fprintf(command.OutOrStdout(), "ready on http://%s\n", address)
+				fmt.Fprintf(command.OutOrStdout(), "The reference listens on http://%s\n", address)
 			})
 		},
 	}

@@ -19,5 +19,5 @@ import (
 func main() {
 	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, release) // a second signal finds the default again
-	os.Exit(run(ctx, os.Environ(), os.Stderr))
+	os.Exit(run(ctx, os.Environ(), os.Stdout, os.Stderr))
 }

@@ -21,8 +21,9 @@ const (
 // last spans.
 const stopSlack = 10 * time.Second
 
-// run is the process until ctx ends. The log goes to output.
-func run(ctx context.Context, environ []string, output io.Writer) int {
+// run is the process until ctx ends. It writes one line to stdout, when it is
+// ready, and its log to output.
+func run(ctx context.Context, environ []string, stdout, output io.Writer) int {
 	settings, err := config.Load(config.Worker, environ)
 	if err != nil {
 		fmt.Fprintf(output, "worker: the configuration is wrong:\n%v\n", err)
@@ -41,6 +42,7 @@ func run(ctx context.Context, environ []string, output io.Writer) int {
 		return exitFailed
 	}
 	tel.Log.InfoContext(ctx, "ready", "build", telemetry.Build(), "databases", len(w.router.Databases()), "address", w.address())
+	fmt.Fprintln(stdout, "The worker is ready")
 
 	<-ctx.Done()
 	tel.Log.InfoContext(ctx, "stopping")

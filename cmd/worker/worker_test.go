@@ -223,7 +223,7 @@ func TestWorker_RefusesAnotherSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 			var log strings.Builder
-			code := run(t.Context(), environ(in), &log)
+			code := run(t.Context(), environ(in), io.Discard, &log)
 			if code != exitFailed || !strings.Contains(log.String(), c.want) {
 				t.Errorf("the exit code is %d, and the log is %s", code, log.String())
 			}
@@ -234,7 +234,7 @@ func TestWorker_RefusesAnotherSchema(t *testing.T) {
 func TestWorker_TellsEveryProblemOfItsConfiguration(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	code := run(t.Context(), []string{"HOLDFAST_LOG_LEVEL=loud"}, &log)
+	code := run(t.Context(), []string{"HOLDFAST_LOG_LEVEL=loud"}, io.Discard, &log)
 	for _, name := range []string{"HOLDFAST_LOG_LEVEL", "HOLDFAST_CONTROL_URL", "HOLDFAST_WORKER_PASSWORD"} {
 		if !strings.Contains(log.String(), name) {
 			t.Errorf("%s is not told of: %s", name, log.String())

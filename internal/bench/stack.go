@@ -92,7 +92,7 @@ func newTenant(ctx context.Context, base string, c config.Config, callers int) (
 		return nil, err
 	}
 	var key struct {
-		Key string `json:"key"`
+		Key string `json:"api_key"`
 	}
 	keys := principals + "/" + principal.ID + "/api-keys"
 	if err := operator.call(ctx, http.MethodPost, keys, map[string]any{"label": "bench"}, http.StatusCreated, &key); err != nil {

@@ -27,9 +27,9 @@ type Process struct {
 	err     error
 }
 
-// readyLine is what a program prints when it serves. The address is its last
-// word.
-var readyLine = regexp.MustCompile(`ready(?:.*?(?:https?://)?(\d+\.\d+\.\d+\.\d+:\d+))?`)
+// readyLine is the one line that a program prints when it serves, with its
+// address if it has one.
+var readyLine = regexp.MustCompile(`^The \S+ (?:listens on http://(\S+)|is ready)`)
 
 // readyWithin bounds a program's start.
 const readyWithin = 30 * time.Second

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast/clients/go"
+)
+
+// tenant is a customer, and a client that calls as a principal of it.
+type tenant struct {
+	name   string
+	id     holdfast.ID
+	key    string
+	client *holdfast.ClientWithResponses
+}
+
+// meetTenants makes two tenants as the first operator.
+func meetTenants(ctx context.Context, s *stack, n *narrator) error {
+	n.chapter("Two tenants")
+	operator, err := s.connect(os.Getenv("HOLDFAST_OPERATOR_KEY"))
+	if err != nil {
+		return err
+	}
+	for _, made := range []struct {
+		name string
+		into **tenant
+	}{{"acme", &s.acme}, {"globex", &s.globex}} {
+		err := n.step("an operator makes the tenant "+made.name+", a principal and an API key", func() (err error) {
+			*made.into, err = s.newTenant(ctx, operator, made.name)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return n.step("a key buys a token, and nothing is there yet", func() error {
+		return expectAccounts(ctx, s.acme, 0)
+	})
+}
+
+func (s *stack) newTenant(ctx context.Context, operator *holdfast.ClientWithResponses, name string) (*tenant, error) {
+	made, err := operator.CreateTenantWithResponse(ctx, nil, holdfast.NewTenant{Name: name + "-" + strings.ToLower(rand.Text()[:6])})
+	if err != nil {
+		return nil, err
+	}
+	t := &tenant{name: name, id: made.JSON201.ID}
+	principal, err := operator.CreatePrincipalWithResponse(ctx, t.id, nil, holdfast.NewPrincipal{
+		Name: "backend", Scopes: holdfast.Scopes{"identity:read", "identity:write"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	key, err := operator.CreateAPIKeyWithResponse(ctx, t.id, principal.JSON201.ID, nil, holdfast.NewAPIKey{})
+	if err != nil {
+		return nil, err
+	}
+	t.key = string(key.JSON201.APIKey)
+	t.client, err = s.connect(t.key)
+	return t, err
+}

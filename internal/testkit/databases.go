@@ -142,7 +142,12 @@ func (in *Installation) Settings(role string) postgres.Settings {
 // Router connects as one of the fixed roles, until the test ends.
 func (in *Installation) Router(t testing.TB, role string) *postgres.Router {
 	t.Helper()
-	router, err := postgres.Open(t.Context(), in.Settings(role))
+	return openRouter(t, in.Settings(role))
+}
+
+func openRouter(t testing.TB, settings postgres.Settings) *postgres.Router {
+	t.Helper()
+	router, err := postgres.Open(t.Context(), settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
@@ -19,7 +20,10 @@ type step struct {
 // fakeIdentity is an identity domain that does as it is told: nothing to find,
 // unless do says otherwise. It keeps what it was asked, in order.
 type fakeIdentity struct {
-	do func(ctx context.Context, s step) (identity.SweepStep, error)
+	do   func(ctx context.Context, s step) (identity.SweepStep, error)
+	idle bool // there are no operations
+
+	progress []identity.SweepProgress
 
 	mu    sync.Mutex
 	steps []step
@@ -43,8 +47,17 @@ func (f *fakeIdentity) SweepClaims(ctx context.Context, database string, family 
 	return f.sweep(ctx, step{"claims", database, family, number})
 }
 
+func (f *fakeIdentity) Backlog(_ context.Context, database string) (identity.Backlog, error) {
+	backlog := identity.Backlog{Database: database}
+	if !f.idle {
+		deadline := time.Now().Add(-6000 * time.Second)
+		backlog.Pending, backlog.OldestDeadline = 3, &deadline
+	}
+	return backlog, nil
+}
+
 func (f *fakeIdentity) SweepProgress(context.Context) ([]identity.SweepProgress, error) {
-	return nil, nil
+	return f.progress, nil
 }
 
 // asked is what it was asked so far.

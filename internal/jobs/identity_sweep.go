@@ -47,6 +47,8 @@ func unfinished() []rivertype.JobState {
 type Identity interface {
 	SweepOperations(ctx context.Context, database string, family domain.Family, number domain.Number, limit int) (identity.SweepStep, error)
 	SweepClaims(ctx context.Context, database string, family domain.Family, number domain.Number, limit int) (identity.SweepStep, error)
+	// Backlog counts what is unfinished on a database.
+	Backlog(ctx context.Context, database string) (identity.Backlog, error)
 	// SweepProgress tells how far the sweeps are on each database.
 	SweepProgress(ctx context.Context) ([]identity.SweepProgress, error)
 }
@@ -59,9 +61,13 @@ const (
 	claimsPage     = 50
 )
 
+// idlePartitions are visited by a run that nothing waits for, so that passes go
+// on and their age tells that the sweep is alive, at a small part of the cost.
+const idlePartitions = 4
+
 // identitySweeper works the sweeps. A run looks at the operations of every
-// number, since those that are overdue stand in somebody's way, and at one page
-// of claims.
+// number when there are any, since those that are overdue stand in somebody's
+// way, and at one page of claims.
 type identitySweeper struct {
 	river.WorkerDefaults[IdentitySweep]
 

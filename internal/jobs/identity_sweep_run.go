@@ -36,9 +36,14 @@ func (r *identityRun) mayGoOn(ctx context.Context) bool {
 }
 
 // operations finishes what is overdue in each partition, page by page, and
-// tells whether it came to the end of all of them.
+// tells whether it came to the end of all that it was to visit.
 func (r *identityRun) operations(ctx context.Context, walk *walk) (complete bool) {
-	for range walk.partitions {
+	visits := len(walk.partitions)
+	backlog, err := r.sweeper.domain.Backlog(ctx, r.database)
+	if err == nil && backlog.Pending == 0 { // else the steps tell what is wrong
+		visits = min(visits, idlePartitions)
+	}
+	for range visits {
 		p := walk.next()
 		for more := true; more; {
 			if !r.mayGoOn(ctx) {

@@ -13,6 +13,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
@@ -119,17 +120,25 @@ func TestTrace_TheWorkIsLinkedToTheRequestThatAskedForIt(t *testing.T) {
 }
 
 func TestMetrics_TellTheQueueTheScheduleTheLeaderAndTheSweeps(t *testing.T) {
-	b := setUp(t, 1)
+	b := setUp(t, 2)
 	tel, err := telemetry.Start(t.Context(), telemetry.Options{Service: "holdfast-test", LogLevel: slog.LevelError, Output: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.tel.Meters, b.tel.Metrics = tel.Meters, tel.Metrics
 	held := newBlocking()
+	long, short := time.Now().Add(-3000*time.Second), time.Now().Add(-200*time.Second)
+	held.progress = []identity.SweepProgress{
+		{Database: "data1", Kind: "claims", Family: domain.FamilyHandle, Numbers: 32, OldestPass: &short},
+		{Database: "data2", Kind: "claims", Family: domain.FamilyHandle, Numbers: 32, OldestPass: &long},
+		{Database: "data1", Kind: "claims", Family: domain.FamilyEmail, Numbers: 32, OldestPass: &long},
+		{Database: "data2", Kind: "claims", Family: domain.FamilyEmail, Numbers: 31, OldestPass: &long},
+	}
 	b.runner(t, held, func(o *jobs.Options) { o.Drain = time.Minute })
 	<-held.entered
 	b.leader(t)
-	b.exec(t, `UPDATE river_job SET scheduled_at = scheduled_at - interval '100 seconds'`)
+	b.awaitJobs(t, job{"data1", "running", ""}, job{"data2", "completed", ""})
+	b.exec(t, `UPDATE river_job SET scheduled_at = scheduled_at - interval '1000 seconds'`)
 
 	scrape := func() string {
 		response := httptest.NewRecorder()
@@ -143,14 +152,21 @@ func TestMetrics_TellTheQueueTheScheduleTheLeaderAndTheSweeps(t *testing.T) {
 		`holdfast_jobs_oldest_seconds{kind="identity_sweep"} 10`,
 		`holdfast_jobs_schedule_overdue_seconds{schedule="identity_sweep"} 0`,
 		`holdfast_jobs_leader 1`,
+		`holdfast_identity_operations_pending{database="data1"} 3`,
+		`holdfast_identity_operations_overdue_seconds{database="data1"} 60`,
+		`holdfast_sweep_pass_age_seconds{family="handle",kind="claims"} 30`,
 	} {
 		if !strings.Contains(during, want) {
 			t.Errorf("during the run the metrics lack %s", want)
 		}
 	}
 
+	if strings.Contains(during, `holdfast_sweep_pass_age_seconds{family="email"`) {
+		t.Error("an age is told of a pass that has not been over every number")
+	}
+
 	close(held.release)
-	b.awaitJobs(t, finished("data1")...)
+	b.awaitJobs(t, finished("data1", "data2")...)
 	var after string
 	await(t, "the work's duration", func() bool {
 		after = scrape()
@@ -160,7 +176,7 @@ func TestMetrics_TellTheQueueTheScheduleTheLeaderAndTheSweeps(t *testing.T) {
 		`holdfast_jobs_depth{kind="identity_sweep",state="running"} 0`,
 		`holdfast_jobs_oldest_seconds{kind="identity_sweep"} 0`,
 		`holdfast_sweep_visited_total{family="account",kind="operations"} 0`,
-		`river_work_count_total{kind="identity_sweep",queue="sweeps",status="ok"} 1`,
+		`river_work_count_total{kind="identity_sweep",queue="sweeps",status="ok"} 2`,
 	} {
 		if !strings.Contains(after, want) {
 			t.Errorf("after the run the metrics lack %s", want)

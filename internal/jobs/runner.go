@@ -67,7 +67,7 @@ func NewRunner(o Options) (*Runner, error) {
 		}
 	}
 	r.scheduler = newScheduler(o.Control, r.client, o.Telemetry.Log, schedules)
-	return r, errors.Join(observeQueue(meter, o, r.client.ID()), observePasses(meter, o))
+	return r, errors.Join(observeQueue(meter, o, r.client.ID()), observeSweeps(meter, o))
 }
 
 func workingConfig(o Options, workers *river.Workers) *river.Config {

@@ -56,6 +56,34 @@ func finished(databases ...string) (all []job) {
 	return all
 }
 
+func TestSweep_WhereNothingWaitsRunsGoRoundAFewNumbersAtATime(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 1)
+	fake := &fakeIdentity{idle: true}
+	w := b.runner(t, fake, func(o *jobs.Options) { o.SweepEvery = 20 * time.Millisecond })
+	await(t, "every number to have its turn", func() bool {
+		seen := map[domain.Number]bool{}
+		for _, s := range fake.asked() {
+			if s.Kind == "operations" {
+				seen[s.Number] = true
+			}
+		}
+		return len(seen) == domain.Numbers
+	})
+	w.stop(t)
+	operations, claims := 0, 0
+	for _, s := range fake.asked() {
+		if s.Kind == "operations" {
+			operations++
+		} else {
+			claims++
+		}
+	}
+	if operations > 4*(claims+1) { // a page of claims ends a run
+		t.Errorf("%d steps of operations were made in %d runs, want four a run", operations, claims)
+	}
+}
+
 func TestSweep_RunsGoRoundAllClaims(t *testing.T) {
 	t.Parallel()
 	b := setUp(t, 1)

@@ -28,36 +28,42 @@ func (b *bundle) scheduler(t *testing.T) *jobs.Scheduler {
 	return s
 }
 
-// schedule is the whole of a schedule's row, its times seen from now.
+// schedule is the whole of a schedule's row.
 type schedule struct {
 	Runs           int64
-	NextRunIn      time.Duration // rounded to seconds
-	EnqueuedBefore time.Duration // likewise
-	LastJob        int64
+	NextRunAt      time.Time
+	LastEnqueuedAt *time.Time
+	LastJobID      *int64
 }
 
 func (b *bundle) schedule(t *testing.T) (s schedule) {
 	t.Helper()
-	var in, before float64
 	err := b.admin.QueryRow(context.Background(), `
-SELECT runs, extract(epoch FROM next_run_at - clock_timestamp())::float8,
-       COALESCE(extract(epoch FROM clock_timestamp() - last_enqueued_at), -1)::float8, COALESCE(last_job_id, 0)
-  FROM schedules WHERE name = 'identity_sweep' AND database = 'data1'`).Scan(&s.Runs, &in, &before, &s.LastJob)
+SELECT runs, next_run_at, last_enqueued_at, last_job_id FROM schedules WHERE name = 'identity_sweep' AND database = 'data1'`).
+		Scan(&s.Runs, &s.NextRunAt, &s.LastEnqueuedAt, &s.LastJobID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seconds := func(s float64) time.Duration { return (time.Duration(s * float64(time.Second))).Round(time.Second) }
-	s.NextRunIn, s.EnqueuedBefore = seconds(in), seconds(before)
 	return s
 }
 
-func tick(t *testing.T, s *jobs.Scheduler) time.Duration {
+// due makes the schedule due since a while ago (or, with a negative one, in a
+// while) and gives the time.
+func (b *bundle) due(t *testing.T, ago time.Duration) (at time.Time) {
 	t.Helper()
-	wait, err := s.Tick(t.Context())
+	err := b.admin.QueryRow(context.Background(), `
+UPDATE schedules SET next_run_at = clock_timestamp() - $1::interval WHERE database = 'data1' RETURNING next_run_at`, ago).Scan(&at)
 	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func tick(t *testing.T, s *jobs.Scheduler) {
+	t.Helper()
+	if _, err := s.Tick(t.Context()); err != nil {
 		t.Error(err)
 	}
-	return wait
 }
 
 func TestSchedule_EachRunGoesToOneOfFourThatRace(t *testing.T) {
@@ -69,7 +75,7 @@ func TestSchedule_EachRunGoesToOneOfFourThatRace(t *testing.T) {
 	}
 	const rounds = 25
 	for range rounds {
-		b.exec(t, `UPDATE schedules SET next_run_at = clock_timestamp()`)
+		b.due(t, 0)
 		var racing sync.WaitGroup
 		start := make(chan struct{})
 		for _, s := range schedulers {
@@ -92,15 +98,16 @@ func TestSchedule_RunsThatNobodyServedAreOneRun(t *testing.T) {
 	t.Parallel()
 	b := setUp(t, 1)
 	s := b.scheduler(t)
-	b.exec(t, `UPDATE schedules SET next_run_at = clock_timestamp() - interval '1 hour 20 seconds'`)
+	since := b.due(t, time.Hour+20*time.Second)
 	tick(t, s)
-	if wait := tick(t, s); wait != 5*time.Second { // the longest between two looks
-		t.Errorf("the next look is in %v", wait)
-	}
-	got := b.schedule(t)
-	want := schedule{Runs: 1, NextRunIn: 40 * time.Second, LastJob: got.LastJob}
-	if diff := cmp.Diff(want, got); diff != "" || got.LastJob == 0 {
+	first := b.schedule(t)
+	tick(t, s)
+	want := schedule{1, since.Add(61 * time.Minute), first.LastEnqueuedAt, first.LastJobID}
+	if diff := cmp.Diff(want, b.schedule(t)); diff != "" {
 		t.Errorf("schedule (-want +got):\n%s", diff)
+	}
+	if first.LastEnqueuedAt == nil || first.LastJobID == nil || len(b.jobs(t)) != 1 {
+		t.Errorf("the run left %+v and %d jobs", first, len(b.jobs(t)))
 	}
 }
 
@@ -114,11 +121,10 @@ func TestSchedule_AnUnfinishedJobTakesTheRun(t *testing.T) {
 			tick(t, s)
 			first := b.schedule(t)
 			b.exec(t, `UPDATE river_job SET state = $1::text::river_job_state`, state)
-			b.exec(t, `UPDATE schedules SET next_run_at = clock_timestamp(), last_enqueued_at = last_enqueued_at - interval '1 minute'`)
+			again := b.due(t, 0)
 			tick(t, s)
-			got := b.schedule(t)
-			want := schedule{Runs: 2, NextRunIn: time.Minute, EnqueuedBefore: time.Minute, LastJob: first.LastJob}
-			if diff := cmp.Diff(want, got); diff != "" {
+			want := schedule{2, again.Add(time.Minute), first.LastEnqueuedAt, first.LastJobID}
+			if diff := cmp.Diff(want, b.schedule(t)); diff != "" {
 				t.Errorf("schedule (-want +got):\n%s", diff)
 			}
 			if made := len(b.jobs(t)); made != 1 {
@@ -134,6 +140,7 @@ func TestSchedule_ARunWhoseTakerDiedGoesToAnother(t *testing.T) {
 	t.Parallel()
 	b := setUp(t, 1)
 	one, other := b.scheduler(t), b.scheduler(t)
+	before := b.schedule(t)
 
 	blocker, err := b.admin.Begin(t.Context())
 	if err != nil {
@@ -158,8 +165,8 @@ SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 	if err := <-failed; err == nil {
 		t.Error("the taker noticed nothing")
 	}
-	if got := b.schedule(t); got.Runs != 0 || got.NextRunIn > 0 || len(b.jobs(t)) != 0 {
-		t.Errorf("the dead taker left %+v and %d jobs, want the run still due", got, len(b.jobs(t)))
+	if diff := cmp.Diff(before, b.schedule(t)); diff != "" || len(b.jobs(t)) != 0 {
+		t.Errorf("the dead taker left %d jobs and the schedule (-before +after):\n%s", len(b.jobs(t)), diff)
 	}
 	if err := blocker.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
@@ -174,15 +181,23 @@ func TestSchedule_AShorterPeriodDoesNotWaitOutTheFormerOne(t *testing.T) {
 	t.Parallel()
 	b := setUp(t, 1)
 	b.scheduler(t)
-	b.exec(t, `UPDATE schedules SET next_run_at = clock_timestamp() + interval '1 day'`)
-	b.scheduler(t)
-	if got := b.schedule(t).NextRunIn; got != time.Minute {
-		t.Errorf("the next run is in %v, want a minute", got)
+	b.due(t, -24*time.Hour)
+	var before, after time.Time
+	clock := func(into *time.Time) {
+		if err := b.admin.QueryRow(t.Context(), `SELECT clock_timestamp()`).Scan(into); err != nil {
+			t.Fatal(err)
+		}
 	}
-	b.exec(t, `UPDATE schedules SET next_run_at = clock_timestamp() + interval '10 seconds'`)
+	clock(&before)
 	b.scheduler(t)
-	if got := b.schedule(t).NextRunIn; got != 10*time.Second {
-		t.Errorf("a worker that starts moved the next run to %v, want it left in 10s", got)
+	clock(&after)
+	if next := b.schedule(t).NextRunAt; next.Before(before.Add(time.Minute)) || next.After(after.Add(time.Minute)) {
+		t.Errorf("the next run is at %v, want a minute from now", next)
+	}
+	soon := b.due(t, -10*time.Second)
+	b.scheduler(t)
+	if next := b.schedule(t).NextRunAt; !next.Equal(soon) {
+		t.Errorf("a worker that starts moved the next run from %v to %v", soon, next)
 	}
 }
 

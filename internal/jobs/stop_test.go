@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 )
 
-// blocking is a domain whose first step waits until it is released, or until
-// its context ends.
+// blocking is a domain whose first step on data1 waits until it is released, or
+// until its context ends.
 type blocking struct {
 	fakeIdentity
 	entered, release chan struct{}
@@ -21,7 +21,10 @@ type blocking struct {
 func newBlocking() *blocking {
 	f := &blocking{entered: make(chan struct{}), release: make(chan struct{})}
 	var first sync.Once
-	f.do = func(ctx context.Context, _ step) (identity.SweepStep, error) {
+	f.do = func(ctx context.Context, s step) (identity.SweepStep, error) {
+		if s.Database != "data1" {
+			return identity.SweepStep{Done: true}, nil
+		}
 		var err error
 		first.Do(func() {
 			close(f.entered)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +23,7 @@ type Options struct {
 	Rounds  int           // that count; each measures both sides
 	Length  time.Duration // of one side of a round; whole seconds
 	Readers int           // accounts to read from
+	Profile string        // a folder for CPU profiles of the API, one a comparison; "" for none
 	Log     io.Writer     // of the processes it starts
 	Note    func(format string, args ...any)
 }
@@ -76,6 +79,9 @@ func Identity(ctx context.Context, o Options) ([]Outcome, error) {
 	var outcomes []Outcome
 	for _, c := range comparisons {
 		o.Note("measuring: %s", c.What)
+		if o.Profile != "" {
+			c.product = s.profiled(c.product, filepath.Join(o.Profile, strings.ReplaceAll(c.What, " ", "-")+".pprof"))
+		}
 		outcome, err := c.run(ctx, o.Rounds, o.Length)
 		if err != nil {
 			return outcomes, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 
@@ -19,8 +20,9 @@ import (
 
 // stack is an API process over the configured databases, and a tenant's token.
 type stack struct {
-	api    *launch.Process
-	tenant *client // calls as a principal of the tenant
+	api     *launch.Process
+	private *client // the API's private port
+	tenant  *client // calls as a principal of the tenant
 	owner  *pgxpool.Pool
 	config config.Config
 }
@@ -44,14 +46,18 @@ func newStack(ctx context.Context, environ []string, callers int, log io.Writer)
 	if s.owner, err = openOwner(ctx, c); err != nil {
 		return nil, err
 	}
+	private, err := freeAddress()
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	s.private = newClient("http://"+private, 1)
 	s.api, err = launch.Start(ctx, []string{"api"}, []string{
-		"HOLDFAST_API_ADDRESS=127.0.0.1:0", "HOLDFAST_METRICS_ADDRESS=", "HOLDFAST_LOG_LEVEL=warn", "HOLDFAST_ISSUER=http://127.0.0.1",
+		"HOLDFAST_API_ADDRESS=127.0.0.1:0", "HOLDFAST_METRICS_ADDRESS=" + private, "HOLDFAST_LOG_LEVEL=warn",
 	}, log)
 	if err != nil {
-		s.owner.Close()
-		return nil, err
+		return nil, errors.Join(err, s.close())
 	}
-	if s.tenant, err = newTenant(ctx, "http://"+s.api.Address, c, callers); err != nil {
+	if s.tenant, err = newTenant(ctx, "http://"+s.api.Address, variable(environ, "HOLDFAST_OPERATOR_KEY"), callers); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -59,7 +65,28 @@ func newStack(ctx context.Context, environ []string, callers int, log io.Writer)
 
 func (s *stack) close() error {
 	s.owner.Close()
+	if s.api == nil {
+		return nil
+	}
 	return s.api.Stop()
+}
+
+// freeAddress is one that was free a moment ago.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+func variable(environ []string, name string) string {
+	for _, entry := range environ {
+		if value, found := strings.CutPrefix(entry, name+"="); found {
+			return value
+		}
+	}
+	return ""
 }
 
 // openOwner connects to the data database that holds the reference's table.
@@ -74,9 +101,9 @@ func openOwner(ctx context.Context, c config.Config) (*pgxpool.Pool, error) {
 
 // newTenant makes a tenant as the first operator, and a client that calls as a
 // principal of it.
-func newTenant(ctx context.Context, base string, c config.Config, callers int) (*client, error) {
+func newTenant(ctx context.Context, base, operatorKey string, callers int) (*client, error) {
 	operator := newClient(base, 1)
-	if err := operator.logIn(ctx, c.OperatorKey.Reveal()); err != nil {
+	if err := operator.logIn(ctx, operatorKey); err != nil {
 		return nil, err
 	}
 	var tenant, principal struct {

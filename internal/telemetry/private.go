@@ -6,11 +6,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"time"
 )
 
-// Private is the server of the private port: /metrics for Prometheus and
-// /livez, which depends on nothing. It has no authentication of its own, so its
+// Private is the server of the private port: /metrics for Prometheus, /livez,
+// which depends on nothing, and Go's profiles under /debug/pprof/. It has no authentication of its own, so its
 // address must not be reachable from outside.
 type Private struct {
 	server   *http.Server
@@ -26,6 +27,8 @@ func (t *Telemetry) ServePrivate(ctx context.Context, address string) (*Private,
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", t.Metrics)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Write([]byte("ok\n"))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -130,9 +131,7 @@ func (s *stack) serve(t testing.TB, changes ...string) *running {
 func (s *stack) spawn(t testing.TB, changes ...string) *running {
 	t.Helper()
 	r := &running{log: &lockedBuffer{}}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(s.environ(changes...), runAsAPI+"=1")
-	cmd.Stderr = r.log
+	cmd := s.command(r, changes...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -148,6 +147,14 @@ func (s *stack) spawn(t testing.TB, changes ...string) *running {
 	return r
 }
 
+// command is the API as a process that has not begun.
+func (s *stack) command(r *running, changes ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(s.environ(changes...), runAsAPI+"=1")
+	cmd.Stderr = r.log
+	return cmd
+}
+
 func readyURL(t testing.TB, stdout io.Reader, r *running) string {
 	t.Helper()
 	line, _ := bufio.NewReader(stdout).ReadString('\n')
@@ -156,6 +163,19 @@ func readyURL(t testing.TB, stdout io.Reader, r *running) string {
 		t.Fatalf("it said %q and ended with %v\n%s", line, r.stop(), r.log)
 	}
 	return url
+}
+
+// privateAddress is where the private port listens, as the log tells.
+func (r *running) privateAddress(t testing.TB) string {
+	t.Helper()
+	for line := range strings.Lines(r.log.String()) {
+		var entry struct{ Msg, Address string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "the private port listens" {
+			return entry.Address
+		}
+	}
+	t.Fatalf("the log doesn't tell:\n%s", r.log)
+	return ""
 }
 
 // operator is a client with the first operator's key.

@@ -132,6 +132,7 @@ func (p *process) listen(ctx context.Context) (err error) {
 			return fmt.Errorf("the private port: %w", err)
 		}
 		p.onClose(p.private.Shutdown)
+		p.telemetry.Log.InfoContext(ctx, "the private port listens", "address", p.private.Address())
 	}
 	p.public, err = servePublic(ctx, p.config.APIAddress, p.api, p.telemetry.Log)
 	return err

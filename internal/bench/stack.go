@@ -23,8 +23,8 @@ type stack struct {
 	api     *launch.Process
 	private *client // the API's private port
 	tenant  *client // calls as a principal of the tenant
-	owner  *pgxpool.Pool
-	config config.Config
+	owner   *pgxpool.Pool
+	config  config.Config
 }
 
 // newStack makes the schema, starts the API and makes a tenant.

@@ -15,6 +15,7 @@ type GateState struct {
 	State         string // "open", "suspended", "closed"
 	Layout        string // how its keys are spread over numbers
 	IdentityState string // "open", "importing"
+	Revision      int64  // of the tenant's control row that says so
 }
 
 // Gates opens and closes tenants on the data databases.
@@ -32,13 +33,15 @@ const sqlLockTenantGate = `SELECT pg_advisory_xact_lock(tenant_gate_lock($1))`
 const sqlSetTenant = `SELECT set_config('holdfast.tenant', $1::uuid::text, true)`
 
 const sqlSetTenantGate = `
-INSERT INTO tenant_gates (tenant_id, state, layout, identity_state)
-VALUES ($1, $2, $3, $4)
+INSERT INTO tenant_gates AS g (tenant_id, state, layout, identity_state, revision)
+VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (tenant_id) DO UPDATE
-   SET state = excluded.state, layout = excluded.layout, identity_state = excluded.identity_state`
+   SET state = excluded.state, layout = excluded.layout, identity_state = excluded.identity_state, revision = excluded.revision
+ WHERE g.revision <= excluded.revision`
 
 // Set puts the tenant's gate into a state on every data database, one after
-// the other. It is idempotent: whoever gets an error repeats the whole. When it
+// the other. A gate that already follows a later revision stays as it is. It is
+// idempotent: whoever gets an error repeats the whole. When it
 // returns nil, no transaction that was admitted under the former state is still
 // under way anywhere.
 func (g *Gates) Set(ctx context.Context, tenant domain.TenantID, state GateState) error {
@@ -55,7 +58,7 @@ func (g *Gates) setOn(ctx context.Context, db *postgres.Database, tenant domain.
 		batch := &pgx.Batch{}
 		batch.Queue(sqlSetTenant, tenant)
 		batch.Queue(sqlLockTenantGate, tenant)
-		batch.Queue(sqlSetTenantGate, tenant, state.State, state.Layout, state.IdentityState)
+		batch.Queue(sqlSetTenantGate, tenant, state.State, state.Layout, state.IdentityState, state.Revision)
 		return tx.SendBatch(ctx, batch).Close()
 	}))
 }

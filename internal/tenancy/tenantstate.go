@@ -59,23 +59,14 @@ func (s *Store) openTenant(ctx context.Context, t Tenant) (Tenant, error) {
 }
 
 // settleGates puts the gates into the state that the control row demands. A
-// change of the row under way may put them into another at the same time, so
-// whoever comes last looks whether the row is still the one it went by.
+// gate knows the revision of the row that it follows and never goes back, so it
+// doesn't matter who comes last.
 func (s *Store) settleGates(ctx context.Context, t Tenant) (Tenant, error) {
-	for {
-		gate := GateState{State: "open", Layout: t.Layout, IdentityState: t.IdentityState}
-		if t.State == TenantSuspended {
-			gate.State = "suspended"
-		}
-		if err := s.gates.Set(ctx, t.ID, gate); err != nil {
-			return Tenant{}, err
-		}
-		now, err := s.tenant(ctx, t.ID)
-		if err != nil || now.Revision == t.Revision {
-			return now, err
-		}
-		t = now
+	gate := GateState{State: "open", Layout: t.Layout, IdentityState: t.IdentityState, Revision: t.Revision}
+	if t.State == TenantSuspended {
+		gate.State = "suspended"
 	}
+	return t, s.gates.Set(ctx, t.ID, gate)
 }
 
 const sqlMoveTenant = `

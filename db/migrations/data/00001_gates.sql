@@ -23,11 +23,14 @@ CREATE TABLE number_gates (
     lease_rules   smallint NOT NULL
 );
 
+-- revision is the tenant's in the control database: a gate follows it forward
+-- only, so that a late process can't put it back.
 CREATE TABLE tenant_gates (
     tenant_id      uuid PRIMARY KEY,
     state          text NOT NULL CHECK (state IN ('open', 'suspended', 'closed')),
     layout         text NOT NULL,
-    identity_state text NOT NULL CHECK (identity_state IN ('open', 'importing'))
+    identity_state text NOT NULL CHECK (identity_state IN ('open', 'importing')),
+    revision       bigint NOT NULL
 );
 
 ALTER TABLE number_gates ENABLE ROW LEVEL SECURITY;

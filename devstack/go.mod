@@ -11,6 +11,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/ulikunitz/xz v0.5.17
 	github.com/versity/versitygw v1.8.0
 	golang.org/x/sys v0.50.0
 	golang.org/x/term v0.45.0

@@ -78,6 +78,26 @@ func keepAndReturn(t *testing.T, p person, mode os.FileMode) {
 	second.end(t)
 }
 
+func TestKeep_RowsAndBodiesAreLostTogether(t *testing.T) {
+	t.Parallel()
+	p := people()[0]
+	home := p.home(t)
+	first := p.start(t, home, "--keep", "kept", "--durable=false")
+	bucket, key := aws.String(first.env["HOLDFAST_BODIES_BUCKET"]), aws.String("left/here")
+	if _, err := first.client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: bucket, Key: key, Body: strings.NewReader("body")}); err != nil {
+		t.Fatal(err)
+	}
+	first.end(t)
+	if err := os.RemoveAll(filepath.Join(home, "kept", "postgres")); err != nil {
+		t.Fatal(err)
+	}
+
+	second := p.start(t, home, "--keep", "kept", "--durable=false")
+	_, err := second.client().GetObject(t.Context(), &s3.GetObjectInput{Bucket: bucket, Key: key})
+	wantCode(t, err, "NoSuchKey")
+	second.end(t)
+}
+
 func TestKeep_OneStackAtATime_WithTheSameDatabases(t *testing.T) {
 	t.Parallel()
 	p := people()[0]

@@ -81,6 +81,12 @@ func (s *stack) startDatabase(ctx context.Context, account postgres.Account, dur
 	if err != nil {
 		return err
 	}
+	if !postgres.HasData(place) {
+		// Rows and bodies are kept or lost together.
+		if err := os.RemoveAll(objects.Root(s.folder.Path)); err != nil {
+			return err
+		}
+	}
 	binaries, ok := postgres.FindBinaries(account)
 	if !ok {
 		if binaries, err = postgres.DownloadBinaries(ctx, account, postgres.Repository, filepath.Join(place, "programs")); err != nil {
@@ -106,10 +112,10 @@ func (s *stack) startDatabase(ctx context.Context, account postgres.Account, dur
 // where the server's account can come there, else a temporary one, which a kept
 // stack finds again by its id.
 func (s *stack) databaseFolder(account postgres.Account) (string, error) {
-	place := filepath.Join(s.folder.Path, "postgres")
 	if !account.Reaches(s.folder.Path) {
-		place = filepath.Join(os.TempDir(), "holdfast-kept-"+s.secrets.ID)
+		return folder.Temporary("holdfast-kept-" + s.secrets.ID)
 	}
+	place := filepath.Join(s.folder.Path, "postgres")
 	return place, folder.MakeTraversable(place)
 }
 

@@ -1,8 +1,10 @@
 package folder
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // ignored is the project's folder for what git must not see.
@@ -21,6 +23,23 @@ func Base(from string, reachable func(dir string) bool) string {
 		return os.TempDir()
 	}
 	return base
+}
+
+// Temporary makes or finds again the folder of that name among the system's
+// temporary files. It refuses one that another user put there.
+func Temporary(name string) (string, error) {
+	path := filepath.Join(os.TempDir(), name)
+	if err := MakeTraversable(path); err != nil {
+		return "", err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; !info.IsDir() || int(owner) != os.Geteuid() {
+		return "", fmt.Errorf("%s isn't this user's folder", path)
+	}
+	return path, nil
 }
 
 // projectRoot is the nearest folder at or above dir that holds this module.

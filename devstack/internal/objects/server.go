@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -56,7 +57,7 @@ func Start(ctx context.Context, folder, bucket string, keys Keys) (*Server, erro
 }
 
 // Root is where a server over folder keeps its objects.
-func Root(folder string) string { return folder + "/objects" }
+func Root(folder string) string { return filepath.Join(folder, "objects") }
 
 // Endpoint is the server's URL.
 func (s *Server) Endpoint() string { return s.endpoint }

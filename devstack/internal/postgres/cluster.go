@@ -13,6 +13,13 @@ import (
 // Superuser is the name of the cluster's first role.
 const Superuser = "postgres"
 
+// HasData tells whether a server that was started in folder has left its data
+// there.
+func HasData(folder string) bool {
+	_, err := os.Stat(Config{Folder: folder}.data())
+	return err == nil
+}
+
 // prepare makes the cluster at the config's data folder unless it is there. A
 // crash on the way leaves a half-made one under another name, and the next
 // call starts over.

@@ -3,6 +3,7 @@ package testkit
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,12 +114,12 @@ func (in *Installation) drop() error {
 		return err
 	}
 	defer admin.Close(ctx)
+	var failed []error
 	for _, database := range append([]string{in.control}, in.data...) {
-		if _, err := admin.Exec(ctx, "DROP DATABASE "+database+" WITH (FORCE)"); err != nil {
-			return err
-		}
+		_, err := admin.Exec(ctx, "DROP DATABASE "+database+" WITH (FORCE)")
+		failed = append(failed, err)
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // Settings connect as one of the fixed roles.
@@ -151,7 +152,7 @@ func openRouter(t testing.TB, settings postgres.Settings) *postgres.Router {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(router.Close)
+	t.Cleanup(func() { closePools(t, router.Close) })
 	return router
 }
 
@@ -163,7 +164,7 @@ func (in *Installation) Admin(t testing.TB, name string) *pgxpool.Pool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(pool.Close)
+	t.Cleanup(func() { closePools(t, pool.Close) })
 	return pool
 }
 

@@ -113,24 +113,21 @@ func TestSchedule_RunsThatNobodyServedAreOneRun(t *testing.T) {
 
 func TestSchedule_AnUnfinishedJobTakesTheRun(t *testing.T) {
 	t.Parallel()
-	for _, state := range []string{"available", "running", "retryable", "scheduled"} {
-		t.Run(state, func(t *testing.T) {
-			t.Parallel()
-			b := setUp(t, 1)
-			s := b.scheduler(t)
-			tick(t, s)
-			first := b.schedule(t)
-			b.exec(t, `UPDATE river_job SET state = $1::text::river_job_state`, state)
-			again := b.due(t, 0)
-			tick(t, s)
-			want := schedule{2, again.Add(time.Minute), first.LastEnqueuedAt, first.LastJobID}
-			if diff := cmp.Diff(want, b.schedule(t)); diff != "" {
-				t.Errorf("schedule (-want +got):\n%s", diff)
-			}
-			if made := len(b.jobs(t)); made != 1 {
-				t.Errorf("there are %d jobs, want the first one only", made)
-			}
-		})
+	b := setUp(t, 1)
+	s := b.scheduler(t)
+	tick(t, s)
+	first := b.schedule(t)
+	for i, state := range []string{"available", "running", "retryable", "scheduled"} {
+		b.exec(t, `UPDATE river_job SET state = $1::text::river_job_state`, state)
+		again := b.due(t, 0)
+		tick(t, s)
+		want := schedule{int64(2 + i), again.Add(time.Minute), first.LastEnqueuedAt, first.LastJobID}
+		if diff := cmp.Diff(want, b.schedule(t)); diff != "" {
+			t.Errorf("beside one that is %s, the schedule is (-want +got):\n%s", state, diff)
+		}
+		if made := len(b.jobs(t)); made != 1 {
+			t.Errorf("beside one that is %s, there are %d jobs", state, made)
+		}
 	}
 }
 

@@ -252,3 +252,5 @@ func eventually(t testing.TB, what string, holds func() bool) {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

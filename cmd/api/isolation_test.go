@@ -1,0 +1,184 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	holdfast "github.com/holdfast-dev/holdfast/clients/go"
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+// I20: to whoever asks, another tenant's things and things that aren't there are
+// the same: the same status, the same headers, the same bytes but for the
+// request's id. It covers every operation of the document.
+func TestIsolation_AnothersIDAndARandomIDAreTheSame(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t)
+	for _, op := range loadSpec(t).operations {
+		for _, name := range pathNames(op) {
+			s.sameForStrangers(t, op, name)
+		}
+	}
+}
+
+func pathNames(op described) (names []string) {
+	for _, braced := range pathParameter.FindAllString(op.template, -1) {
+		names = append(names, strings.Trim(braced, "{}"))
+	}
+	return names
+}
+
+// sameForStrangers asks twice for what isn't the caller's: as the neighbour
+// where a tenant calls; where an operator calls, under the neighbour's path, or
+// as an operator for a tenant's principals and keys.
+func (s *subject) sameForStrangers(t *testing.T, op described, name string) {
+	t.Helper()
+	x := s.valid(t, op)
+	operators := strings.Contains(x.header.Get("Authorization"), s.operatorToken)
+	switch {
+	case !operators:
+		x.header.Set("Authorization", "Bearer "+s.neighbourToken)
+	case name == "tenant_id":
+		return // all tenants are the operators' to see
+	default:
+		x.path["tenant_id"] = s.neighbour.id
+	}
+	foreign := map[string]string{
+		"account_id":   s.account,
+		"principal_id": s.owner.principal,
+		"operator_id":  s.owner.principal, // a tenant's principal is no operator
+		"key_id":       s.onlyKey(t, s.owner),
+	}[name]
+	if foreign == "" {
+		t.Fatalf("%v: nothing of another's is known for %s", op, name)
+	}
+	random := domain.NewID[struct{}](time.Now()).String()
+
+	theirs, nobodys := x.clone(), x.clone()
+	theirs.path[name], nobodys.path[name] = foreign, random
+	s.send(t, theirs)
+	s.send(t, nobodys)
+	if diff := cmp.Diff(seen(t, nobodys, random), seen(t, theirs, foreign)); diff != "" {
+		t.Errorf("%v tells another's %s (-random +another's):\n%s", op, name, diff)
+	}
+	listing := op.operation.OperationID == "listApiKeys" || op.operation.OperationID == "listOperatorApiKeys"
+	if theirs.status != http.StatusNotFound && !listing {
+		t.Errorf("%v with another's %s: %d %s", op, name, theirs.status, theirs.answer)
+	}
+}
+
+// seen is all that a caller sees, with its own words and the request's id taken
+// out.
+func seen(t *testing.T, x *exchange, asked string) map[string]string {
+	t.Helper()
+	view := map[string]string{"status": fmt.Sprint(x.status)}
+	id := x.answered.Get("X-Request-Id")
+	for name, values := range x.answered {
+		if name != "Date" && name != "X-Request-Id" {
+			view[name] = strings.Join(values, ", ")
+		}
+	}
+	view["body"] = strings.NewReplacer(id, "<request>", asked, "<asked>").Replace(string(x.answer))
+	return view
+}
+
+func TestIsolation_IDsAndKeysInBodiesTellNothing(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t)
+	neighbour := connect(t, s.api, s.neighbour.key)
+	random := domain.NewID[struct{}](time.Now()).String()
+
+	batch, err := neighbour.BatchGetAccountsWithResponse(t.Context(), holdfast.BatchGet{Ids: []string{s.account, random}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]holdfast.BatchResult{{ID: s.account}, {ID: random}}, batch.JSON200.Results); diff != "" {
+		t.Errorf("batch-get (-want +got):\n%s", diff)
+	}
+	theirs := s.lookup(t, s.neighbourToken, s.handle)
+	nobodys := s.lookup(t, s.neighbourToken, "nobodys-handle")
+	if diff := cmp.Diff(seen(t, nobodys, ""), seen(t, theirs, "")); diff != "" || theirs.status != http.StatusNotFound {
+		t.Errorf("lookup: %d (-nobody's +another's):\n%s", theirs.status, diff)
+	}
+	// The same names are free in another tenant.
+	if _, err := neighbour.CreateAccountWithResponse(t.Context(), nil, holdfast.NewAccount{Handle: s.handle}); err != nil {
+		t.Errorf("a handle of another tenant's is taken: %v", err)
+	}
+}
+
+func (s *subject) lookup(t *testing.T, token, handle string) *exchange {
+	t.Helper()
+	for _, op := range loadSpec(t).operations {
+		if op.operation.OperationID == "lookupAccount" {
+			x := s.valid(t, op)
+			x.header.Set("Authorization", "Bearer "+token)
+			body, err := json.Marshal(map[string]string{"handle": handle})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.body = body
+			s.send(t, x)
+			return x
+		}
+	}
+	t.Fatal("there is no lookup")
+	return nil
+}
+
+func TestIsolation_CursorsAndIdempotencyKeysAreATenantsOwn(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t)
+	owner, neighbour := connect(t, s.api, s.owner.key), connect(t, s.api, s.neighbour.key)
+	s.newAccount(t, "owners-second")
+	page, err := owner.ListAccountsWithResponse(t.Context(), &holdfast.ListAccountsParams{Limit: ptr(int64(1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := neighbour.ListAccountsWithResponse(t.Context(), &holdfast.ListAccountsParams{Cursor: page.JSON200.NextCursor}); !holdfast.IsCode(err, "cursor_invalid") {
+		t.Errorf("another tenant's cursor: %v", err)
+	}
+	params := &holdfast.CreateAccountParams{IdempotencyKey: ptr("the-same-key")}
+	mine, err := owner.CreateAccountWithResponse(t.Context(), params, holdfast.NewAccount{Handle: "twin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := neighbour.CreateAccountWithResponse(t.Context(), params, holdfast.NewAccount{Handle: "twin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if theirs.Headers201.IdempotentReplayed != nil || mine.JSON201.ID == theirs.JSON201.ID {
+		t.Errorf("one tenant's key found another's account: %s", theirs.Body)
+	}
+}
+
+// Every operation that names a scope is refused to everybody who lacks it.
+func TestScopes_AreDemandedByEveryOperation(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t)
+	for _, op := range loadSpec(t).operations {
+		if len(*op.operation.Security) == 0 {
+			continue
+		}
+		x := s.valid(t, op)
+		x.header.Del("Authorization")
+		s.send(t, x)
+		if x.status != http.StatusUnauthorized || x.answered.Get("WWW-Authenticate") == "" {
+			t.Errorf("%v without a token: %d %s", op, x.status, x.answer)
+		}
+		other := s.operatorToken
+		if strings.HasPrefix((*op.operation.Security)[0]["oauth"][0], "operator:") {
+			other = s.ownerToken
+		}
+		x.header.Set("Authorization", "Bearer "+other)
+		s.send(t, x)
+		if x.status != http.StatusForbidden {
+			t.Errorf("%v with a token of the other kind: %d %s", op, x.status, x.answer)
+		}
+	}
+}

@@ -43,7 +43,8 @@ func classifyState(pg *pgconn.PgError) error {
 	case pg.Code == "55P03", pg.Code == "57014", pg.Code == "40P01", pg.Code == "40001":
 		return domain.Unavailable("database_busy",
 			"The database was too busy to decide in time. Nothing was changed; try again.").After(time.Second).Because(pg)
-	case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "57P"):
+	case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "57P"),
+		pg.Code == "25P03", pg.Code == "25P04": // this process was paused, and its transaction ended for it
 		return domain.Unavailable("database_unavailable",
 			"A database can't be reached at the moment. Nothing was changed; try again.").After(time.Second).Because(pg)
 	default:
@@ -51,9 +52,9 @@ func classifyState(pg *pgconn.PgError) error {
 	}
 }
 
-// CommitFailed judges an error that came after COMMIT had been sent. Unless the
-// server itself said that a statement failed, nobody can know whether the
-// transaction was committed.
+// CommitFailed judges an error of the call that sends COMMIT. Unless the server
+// itself said that a statement failed, or the driver that it sent nothing, nobody
+// can know whether the transaction was committed.
 func CommitFailed(err error) error {
 	var known *domain.Error
 	if err == nil || errors.As(err, &known) {
@@ -62,6 +63,9 @@ func CommitFailed(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.SeverityUnlocalized == "ERROR" {
 		return classifyState(pg)
+	}
+	if pgconn.SafeToRetry(err) { // nothing had been sent after all
+		return Classify(err)
 	}
 	return domain.OutcomeUnknown("outcome_unknown",
 		"The connection was lost while the change was being committed, so it may or may not have happened. "+

@@ -81,10 +81,10 @@ func parseRange(text string) (first, last int, err error) {
 	if !isRange {
 		to = from
 	}
-	first, errFirst := strconv.Atoi(from)
-	last, errLast := strconv.Atoi(to)
-	if errFirst != nil || errLast != nil || first < 0 || first > last || last >= domain.Numbers {
+	low, errLow := strconv.ParseUint(from, 10, 8)
+	high, errHigh := strconv.ParseUint(to, 10, 8)
+	if errLow != nil || errHigh != nil || low > high || high >= domain.Numbers {
 		return 0, 0, fmt.Errorf("%q is not a number or a range within 0-%d", text, domain.Numbers-1)
 	}
-	return first, last, nil
+	return int(low), int(high), nil
 }

@@ -244,6 +244,23 @@ func TestList_EveryAccountThatStayedExactlyOnce(t *testing.T) {
 	}
 }
 
+func TestList_ByStatus(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	a := d.create(t, "ada", "")
+	d.create(t, "bob", "")
+	disabled := Disabled
+	if _, err := d.Patch(t.Context(), d.scope, a.ID, 1, AccountPatch{Status: &disabled}); err != nil {
+		t.Fatal(err)
+	}
+	for status, want := range map[Status]string{Disabled: "ada", Active: "bob"} {
+		page, err := d.List(t.Context(), d.scope, AccountFilter{Status: &status}, nil, 10)
+		if err != nil || len(page.Accounts) != 1 || page.Accounts[0].Handle.Key() != want {
+			t.Errorf("%s: got %+v, %v", status, page, err)
+		}
+	}
+}
+
 func TestBatchGet_AnswersInTheOrderAsked(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t, Options{})

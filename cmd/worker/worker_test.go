@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -30,23 +28,7 @@ func TestMain(m *testing.M) {
 
 // environ is a worker's on an installation, in development.
 func environ(in *testkit.Installation) []string {
-	s := in.Settings(postgres.RoleWorker)
-	var data, placement []string
-	for _, location := range s.Data {
-		data = append(data, location.Name+"="+location.URL)
-	}
-	for n, name := range s.Placement {
-		placement = append(placement, fmt.Sprintf("%s=%d", name, n))
-	}
-	return []string{
-		"HOLDFAST_ENVIRONMENT=development",
-		"HOLDFAST_CONTROL_URL=" + s.Control,
-		"HOLDFAST_DATA_URLS=" + strings.Join(data, " "),
-		"HOLDFAST_PLACEMENT=" + strings.Join(placement, " "),
-		"HOLDFAST_WORKER_PASSWORD=" + s.Password,
-		"HOLDFAST_METRICS_ADDRESS=127.0.0.1:0",
-		"HOLDFAST_POOL_SIZE=4",
-	}
+	return append(in.Environ(), "HOLDFAST_METRICS_ADDRESS=127.0.0.1:0", "HOLDFAST_POOL_SIZE=4")
 }
 
 // process is a worker in a process of its own.

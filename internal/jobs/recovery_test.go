@@ -1,0 +1,109 @@
+package jobs_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/jobs"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// dieAt is a process that dies at a point of the claims protocol.
+type dieAt string
+
+var errDied = errors.New("the process died here")
+
+func (d dieAt) Reach(_ context.Context, point string) error {
+	if point == string(d) {
+		return errDied
+	}
+	return nil
+}
+
+// A request dies between its claims and its commit. The real domain, swept by
+// the worker, frees the handle, in a trace that links to the request's.
+func TestSweep_FinishesWhatADeadRequestLeftAndLinksToItsTrace(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 3)
+	router := b.Router(t, postgres.RoleAPI)
+	scope := tenancy.Scope{
+		Tenant:    domain.NewID[domain.TenantKind](time.Now()),
+		Principal: domain.NewID[domain.PrincipalKind](time.Now()),
+		Settings:  tenancy.Settings{HandlePolicy: "ascii", IDKey: []byte("a key of the tenant's own")},
+	}
+	open := tenancy.GateState{State: "open", Layout: domain.Layout, IdentityState: "open"}
+	if err := tenancy.NewGates(router).Set(t.Context(), scope.Tenant, open); err != nil {
+		t.Fatal(err)
+	}
+	request, span := b.tel.Tracers.Tracer("test").Start(t.Context(), "POST /v1/accounts")
+	dying := identity.New(router, nil, identity.Options{Deadline: time.Millisecond, Faults: dieAt("claimed"), Tracing: b.tel.Tracers})
+	if _, err := dying.Create(request, scope, identity.CreateAccount{Handle: "ada"}); !errors.Is(err, errDied) {
+		t.Fatalf("the request ended with %v", err)
+	}
+	span.End()
+	left := b.leftOn(t, "data1", "data2", "data3")
+	if operations, claims := left(); operations != 1 || claims != 1 {
+		t.Fatalf("the request left %d operations and %d claims, want one each", operations, claims)
+	}
+
+	sweeping := identity.New(b.Router(t, postgres.RoleWorker), nil, identity.Options{Tracing: b.tel.Tracers})
+	w := b.runner(t, sweeping, func(o *jobs.Options) { o.SweepEvery = 100 * time.Millisecond })
+	await(t, "nothing to be left", func() bool {
+		operations, claims := left()
+		return operations+claims == 0
+	})
+	w.stop(t) // and with it, every span is ended
+
+	var recovery sdktrace.ReadOnlySpan
+	for _, ended := range b.spans.Ended() {
+		if ended.Name() == "identity.recover" {
+			recovery = ended
+		}
+	}
+	if recovery == nil {
+		t.Fatal("the recovery has no span")
+	}
+	var causes []trace.TraceID
+	for _, link := range recovery.Links() {
+		causes = append(causes, link.SpanContext.TraceID())
+	}
+	if len(causes) != 1 || causes[0] != span.SpanContext().TraceID() {
+		t.Errorf("the recovery is linked to %v, want the request's trace, %v", causes, span.SpanContext().TraceID())
+	}
+
+	living := identity.New(router, nil, identity.Options{})
+	if _, err := living.Create(t.Context(), scope, identity.CreateAccount{Handle: "ada"}); err != nil {
+		t.Errorf("the handle can't be taken afterwards: %v", err)
+	}
+}
+
+// leftOn gives a function that counts the operations and the claims on all data
+// databases.
+func (b *bundle) leftOn(t *testing.T, names ...string) func() (operations, claims int) {
+	t.Helper()
+	var pools []*pgxpool.Pool
+	for _, name := range names {
+		pools = append(pools, b.Admin(t, name))
+	}
+	return func() (operations, claims int) {
+		t.Helper()
+		for _, pool := range pools {
+			var o, c int
+			err := pool.QueryRow(context.Background(), `SELECT (SELECT count(*) FROM operations), (SELECT count(*) FROM claims)`).Scan(&o, &c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			operations, claims = operations+o, claims+c
+		}
+		return operations, claims
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -254,3 +255,12 @@ func eventually(t testing.TB, what string, holds func() bool) {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// pointerOf is where err says that the request is wrong.
+func pointerOf(err error) string {
+	var e *holdfast.Error
+	if !errors.As(err, &e) || e.Errors == nil || len(*e.Errors) != 1 {
+		return ""
+	}
+	return (*e.Errors)[0].Pointer
+}

@@ -56,12 +56,18 @@ func TestSweep_FinishesWhatADeadRequestLeftAndLinksToItsTrace(t *testing.T) {
 	}
 
 	sweeping := identity.New(b.Router(t, postgres.RoleWorker), nil, identity.Options{Tracing: b.tel.Tracers})
+	if pending, overdue := backlog(t, sweeping); pending != 1 || !overdue {
+		t.Errorf("the backlog is %d, overdue %v, want the one overdue operation", pending, overdue)
+	}
 	w := b.runner(t, sweeping, func(o *jobs.Options) { o.SweepEvery = 100 * time.Millisecond })
 	await(t, "nothing to be left", func() bool {
 		operations, claims := left()
 		return operations+claims == 0
 	})
 	w.stop(t) // and with it, every span is ended
+	if pending, overdue := backlog(t, sweeping); pending != 0 || overdue {
+		t.Errorf("after the sweep the backlog is %d, overdue %v", pending, overdue)
+	}
 
 	var recovery sdktrace.ReadOnlySpan
 	for _, ended := range b.spans.Ended() {
@@ -84,6 +90,20 @@ func TestSweep_FinishesWhatADeadRequestLeftAndLinksToItsTrace(t *testing.T) {
 	if _, err := living.Create(t.Context(), scope, identity.CreateAccount{Handle: "ada"}); err != nil {
 		t.Errorf("the handle can't be taken afterwards: %v", err)
 	}
+}
+
+// backlog adds up the backlogs of all data databases.
+func backlog(t *testing.T, s *identity.Service) (pending int64, overdue bool) {
+	t.Helper()
+	for _, name := range []string{"data1", "data2", "data3"} {
+		found, err := s.Backlog(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pending += found.Pending
+		overdue = overdue || found.OldestDeadline != nil && found.OldestDeadline.Before(time.Now())
+	}
+	return pending, overdue
 }
 
 // leftOn gives a function that counts the operations and the claims on all data

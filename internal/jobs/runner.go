@@ -44,6 +44,9 @@ type Runner struct {
 
 // NewRunner makes a runner. It reads and writes nothing yet.
 func NewRunner(o Options) (*Runner, error) {
+	if o.SweepEvery <= 0 {
+		return nil, fmt.Errorf("the sweep can't come every %v", o.SweepEvery)
+	}
 	if o.RunBudget == 0 {
 		o.RunBudget = DefaultRunBudget
 	}

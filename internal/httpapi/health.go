@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // ReadinessCheck is something that must be well for the process to serve.
@@ -19,10 +21,11 @@ type ReadinessCheck struct {
 const checkTimeout = 2 * time.Second
 
 // readiness runs the checks. What a failing one says is for the log: it may
-// name hosts.
+// name hosts. Anybody may ask, so those who ask at once share one run.
 type readiness struct {
 	checks   []ReadinessCheck
 	draining atomic.Bool
+	running  singleflight.Group
 	log      *slog.Logger
 }
 
@@ -32,7 +35,17 @@ func newReadiness(checks []ReadinessCheck, log *slog.Logger) *readiness {
 
 func (r *readiness) drain() { r.draining.Store(true) }
 
-// run gives the state of the process and of each check. They run side by side.
+// state gives the state of the process and of each check.
+func (r *readiness) state(ctx context.Context) Readiness {
+	shared, _, _ := r.running.Do("", func() (any, error) { return r.run(context.WithoutCancel(ctx)), nil })
+	state := shared.(Readiness)
+	if r.draining.Load() {
+		state.Status = "draining"
+	}
+	return state
+}
+
+// run runs the checks side by side.
 func (r *readiness) run(ctx context.Context) Readiness {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -55,9 +68,6 @@ func (r *readiness) run(ctx context.Context) Readiness {
 			state.Status = "failing"
 		}
 	}
-	if r.draining.Load() {
-		state.Status = "draining"
-	}
 	return state
 }
 
@@ -69,7 +79,7 @@ func (s *server) Livez(context.Context, LivezRequestObject) (LivezResponseObject
 
 // Readyz serves GET /readyz.
 func (s *server) Readyz(ctx context.Context, _ ReadyzRequestObject) (ReadyzResponseObject, error) {
-	state := s.readiness.run(ctx)
+	state := s.readiness.state(ctx)
 	if state.Status != "ready" {
 		return Readyz503JSONResponse(state), nil
 	}

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -65,4 +68,31 @@ func TestReadyz_FailsWhileDrainingAndTheRestIsServed(t *testing.T) {
 			t.Errorf("%s is %d while draining", target, w.Code)
 		}
 	}
+}
+
+func TestReadyz_ManyWhoAskAtOnceShareOneRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int64
+		release := make(chan struct{})
+		a := newTestAPI(t, testOptions{checks: []ReadinessCheck{{Name: "database", Gates: true, Run: func(context.Context) error {
+			runs.Add(1)
+			<-release
+			return nil
+		}}}})
+		var asking sync.WaitGroup
+		for range 20 {
+			asking.Go(func() {
+				if code, state := a.readyz(t); code != 200 || state.Status != "ready" {
+					t.Errorf("readyz is %d %s", code, state.Status)
+				}
+			})
+		}
+		synctest.Wait() // until all of them wait
+		close(release)
+		asking.Wait()
+		if n := runs.Load(); n != 1 {
+			t.Errorf("%d runs for 20 who asked", n)
+		}
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -91,36 +92,36 @@ func passing(err error) error {
 	return err
 }
 
+// recoverClaims looks into a page of claims of one family and number, tenant by
+// tenant.
 func (s *Service) recoverClaims(ctx context.Context, family domain.Family, number domain.Number, page []candidate) (recovered int, err error) {
-	for _, c := range page {
-		did, e := s.recoverClaim(ctx, family, number, c)
+	for len(page) > 0 {
+		n := 1
+		for n < len(page) && page[n].tenant == page[0].tenant {
+			n++
+		}
+		did, e := s.recoverClaimsOf(ctx, page[0].tenant, family, number, page[:n])
 		recovered += did
 		err = errors.Join(err, passing(e))
+		page = page[n:]
 	}
 	return recovered, err
 }
 
-const sqlClaimsOfOwner = `
-SELECT c.key FROM claims c
- WHERE c.tenant_id = $1 AND c.number = $2 AND c.family = $3 AND c.owner_id = $4 AND c.token = $5`
-
-// recoverClaim looks into the claims that one owner has under one token in one
-// number: one, or two where a handle's skeleton is claimed beside it.
-func (s *Service) recoverClaim(ctx context.Context, family domain.Family, number domain.Number, c candidate) (int, error) {
-	claims, err := s.claimsOf(ctx, family, number, c)
+func (s *Service) recoverClaimsOf(ctx context.Context, tenant domain.TenantID, family domain.Family, number domain.Number, page []candidate) (recovered int, err error) {
+	claims, err := s.claimsOf(ctx, tenant, family, number, page)
 	if err != nil || len(claims) == 0 {
 		return 0, err
 	}
-	// The owner is read behind its claims: an older reading could not know them.
-	owner, err := s.read(ctx, c.tenant, c.record, false)
+	// Owners are read behind their claims: an older reading could not know them.
+	owners, err := s.readOwners(ctx, tenant, claims)
 	if err != nil {
 		return 0, err
 	}
-	recovered := 0
-	for _, found := range claims {
-		switch found.judge(owner) {
+	for _, c := range claims {
+		switch c.judge(owners[c.owner]) {
 		case obsolete, helpable:
-			if _, _, err := s.clear(ctx, c.tenant, found); err != nil {
+			if _, _, err := s.clear(ctx, tenant, c); err != nil {
 				return recovered, err
 			}
 			recovered++
@@ -129,13 +130,46 @@ func (s *Service) recoverClaim(ctx context.Context, family domain.Family, number
 	return recovered, nil
 }
 
-func (s *Service) claimsOf(ctx context.Context, family domain.Family, number domain.Number, c candidate) (claims []*claim, err error) {
-	e := entry(c.tenant, []int16{int16(number)})
+func (s *Service) readOwners(ctx context.Context, tenant domain.TenantID, claims []*claim) (map[ref]*reading, error) {
+	owners := map[ref]*reading{}
+	byDatabase := map[*postgres.Database][]*reading{}
+	for _, c := range claims {
+		if owners[c.owner] == nil {
+			owners[c.owner] = &reading{record: c.owner}
+			db := s.router.Database(c.owner.Number)
+			byDatabase[db] = append(byDatabase[db], owners[c.owner])
+		}
+	}
+	for db, some := range byDatabase {
+		if err := s.reading.Do(ctx, db, tenant, some...); err != nil {
+			return nil, err
+		}
+	}
+	return owners, nil
+}
+
+// An owner has one claim in a number under one token, or two where a handle's
+// skeleton falls into the handle's own bucket.
+const sqlClaimsOfOwners = `
+SELECT p.ordinal, c.key
+  FROM unnest($4::uuid[], $5::uuid[]) WITH ORDINALITY AS p (owner_id, token, ordinal)
+ CROSS JOIN LATERAL (SELECT c.key FROM claims c
+                      WHERE c.tenant_id = $1 AND c.number = $2 AND c.family = $3
+                        AND c.owner_id = p.owner_id AND c.token = p.token) c`
+
+func (s *Service) claimsOf(ctx context.Context, tenant domain.TenantID, family domain.Family, number domain.Number, page []candidate) (claims []*claim, err error) {
+	owners, tokens := make([]domain.RecordID, len(page)), make([]domain.Token, len(page))
+	for i, c := range page {
+		owners[i], tokens[i] = c.record.ID, c.token
+	}
+	e := entry(tenant, []int16{int16(number)})
 	e.ReadOnly = true
 	err = tenancy.Run(ctx, s.router.Database(number), e, func(ctx context.Context, tx *tenancy.Tx) error {
-		tx.Queue(sqlClaimsOfOwner, int16(number), family, c.record.ID, c.token).Query(func(rows pgx.Rows) error {
+		tx.Queue(sqlClaimsOfOwners, int16(number), family, owners, tokens).Query(func(rows pgx.Rows) error {
+			var ordinal int64
 			var key string
-			_, err := pgx.ForEachRow(rows, []any{&key}, func() error {
+			_, err := pgx.ForEachRow(rows, []any{&ordinal, &key}, func() error {
+				c := page[ordinal-1]
 				claims = append(claims, &claim{link{family, number, key, c.token}, c.record})
 				return nil
 			})

@@ -139,6 +139,12 @@ func (p person) start(t *testing.T, home string, flags ...string) *session {
 // open starts cmd, which runs a waiting command, and returns when it waits.
 func open(t *testing.T, cmd *exec.Cmd) *session {
 	t.Helper()
+	return openBy(t, cmd, (*exec.Cmd).Start)
+}
+
+// openBy is open with another way to start cmd.
+func openBy(t *testing.T, cmd *exec.Cmd, start func(*exec.Cmd) error) *session {
+	t.Helper()
 	s := &session{cmd: cmd, env: make(map[string]string), stderr: new(bytes.Buffer)}
 	cmd.Stderr = s.stderr
 	stdin, err := cmd.StdinPipe()
@@ -150,7 +156,7 @@ func open(t *testing.T, cmd *exec.Cmd) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // in case the test stopped early

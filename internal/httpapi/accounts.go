@@ -13,7 +13,7 @@ func (s *server) CreateAccount(ctx context.Context, request CreateAccountRequest
 		Handle:         want.Handle,
 		Email:          want.Email,
 		EmailVerified:  orZero(want.EmailVerified),
-		DisplayName:    fromNullable(want.DisplayName),
+		DisplayName:    want.DisplayName,
 		Attributes:     want.Attributes,
 		IdempotencyKey: orZero(request.Params.IdempotencyKey),
 	})
@@ -103,5 +103,5 @@ func (s *server) GetRecovery(ctx context.Context, _ GetRecoveryRequestObject) (G
 	if err != nil {
 		return nil, err
 	}
-	return GetRecovery200JSONResponse{Pending: recovery.Pending, OldestDeadline: utcOrNull(recovery.OldestDeadline)}, nil
+	return GetRecovery200JSONResponse{Pending: recovery.Pending, OldestDeadline: utcOrNil(recovery.OldestDeadline)}, nil
 }

@@ -80,13 +80,13 @@ type Account struct {
 	CreatedAt  time.Time  `json:"created_at"`
 
 	// DisplayName Example: Ada Lovelace
-	DisplayName nullable.Nullable[string] `json:"display_name"`
+	DisplayName *string `json:"display_name"`
 
 	// Email The verified address, as it was given.
 	//
 	// Example: ada@example.com
-	Email           nullable.Nullable[string]    `json:"email"`
-	EmailVerifiedAt nullable.Nullable[time.Time] `json:"email_verified_at"`
+	Email           *string    `json:"email"`
+	EmailVerifiedAt *time.Time `json:"email_verified_at"`
 
 	// Handle Example: Ada
 	Handle string `json:"handle"`
@@ -127,11 +127,11 @@ type AccountPatch struct {
 	DisplayName nullable.Nullable[string] `json:"display_name,omitempty"`
 
 	// Email Never accepted. An email changes through an email change.
-	Email nullable.Nullable[json.RawMessage] `json:"email,omitempty"`
+	Email json.RawMessage `json:"email,omitempty"`
 
 	// Handle Never accepted. A handle doesn't change.
-	Handle nullable.Nullable[json.RawMessage] `json:"handle,omitempty"`
-	Status *AccountPatchStatus                `json:"status,omitempty"`
+	Handle json.RawMessage     `json:"handle,omitempty"`
+	Status *AccountPatchStatus `json:"status,omitempty"`
 }
 
 // AccountPatchStatus defines model for AccountPatch.Status.
@@ -142,8 +142,8 @@ type AccountStatusFilter string
 
 // APIKey defines model for ApiKey.
 type APIKey struct {
-	CreatedAt time.Time                    `json:"created_at"`
-	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at"`
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at"`
 
 	// ID A UUID (RFC 9562) in lower case.
 	//
@@ -154,8 +154,8 @@ type APIKey struct {
 	// PrincipalID A UUID (RFC 9562) in lower case.
 	//
 	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
-	PrincipalID ID                           `json:"principal_id"`
-	RevokedAt   nullable.Nullable[time.Time] `json:"revoked_at"`
+	PrincipalID ID         `json:"principal_id"`
+	RevokedAt   *time.Time `json:"revoked_at"`
 }
 
 // APIKeyPage defines model for ApiKeyPage.
@@ -212,16 +212,16 @@ type CreatedAccount struct {
 	CreatedAt  time.Time  `json:"created_at"`
 
 	// DisplayName Example: Ada Lovelace
-	DisplayName nullable.Nullable[string] `json:"display_name"`
+	DisplayName *string `json:"display_name"`
 
 	// Email The verified address, as it was given.
 	//
 	// Example: ada@example.com
-	Email nullable.Nullable[string] `json:"email"`
+	Email *string `json:"email"`
 
 	// EmailChange A pending change of the account's email.
-	EmailChange     *EmailChange                 `json:"email_change,omitempty"`
-	EmailVerifiedAt nullable.Nullable[time.Time] `json:"email_verified_at"`
+	EmailChange     *EmailChange `json:"email_change,omitempty"`
+	EmailVerifiedAt *time.Time   `json:"email_verified_at"`
 
 	// Handle Example: Ada
 	Handle string `json:"handle"`
@@ -246,9 +246,9 @@ type CreatedAccount struct {
 // CreatedAPIKey defines model for CreatedApiKey.
 type CreatedAPIKey struct {
 	// APIKey The API key itself, `hf_<id>_<secret>`. It is shown once.
-	APIKey    APIKeySecret                 `json:"api_key"`
-	CreatedAt time.Time                    `json:"created_at"`
-	ExpiresAt nullable.Nullable[time.Time] `json:"expires_at"`
+	APIKey    APIKeySecret `json:"api_key"`
+	CreatedAt time.Time    `json:"created_at"`
+	ExpiresAt *time.Time   `json:"expires_at"`
 
 	// ID A UUID (RFC 9562) in lower case.
 	//
@@ -259,8 +259,8 @@ type CreatedAPIKey struct {
 	// PrincipalID A UUID (RFC 9562) in lower case.
 	//
 	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
-	PrincipalID ID                           `json:"principal_id"`
-	RevokedAt   nullable.Nullable[time.Time] `json:"revoked_at"`
+	PrincipalID ID         `json:"principal_id"`
+	RevokedAt   *time.Time `json:"revoked_at"`
 }
 
 // Document An OpenAPI 3.0 document.
@@ -340,7 +340,7 @@ type NewAccount struct {
 	Attributes Attributes `json:"attributes,omitempty"`
 
 	// DisplayName Example: Ada Lovelace
-	DisplayName nullable.Nullable[string] `json:"display_name,omitempty"`
+	DisplayName *string `json:"display_name,omitempty"`
 
 	// Email One plain address.
 	//
@@ -415,8 +415,8 @@ type OperatorPage struct {
 
 // Principal defines model for Principal.
 type Principal struct {
-	CreatedAt  time.Time                    `json:"created_at"`
-	DisabledAt nullable.Nullable[time.Time] `json:"disabled_at"`
+	CreatedAt  time.Time  `json:"created_at"`
+	DisabledAt *time.Time `json:"disabled_at"`
 
 	// ID A UUID (RFC 9562) in lower case.
 	//
@@ -472,7 +472,7 @@ type Readiness struct {
 // Recovery defines model for Recovery.
 type Recovery struct {
 	// OldestDeadline The earliest of their deadlines. After it, whoever meets the operation finishes it.
-	OldestDeadline nullable.Nullable[time.Time] `json:"oldest_deadline"`
+	OldestDeadline *time.Time `json:"oldest_deadline"`
 
 	// Pending How many operations are prepared, or not finalized yet.
 	Pending int64 `json:"pending"`
@@ -498,7 +498,7 @@ type Sweep struct {
 	Numbers int `json:"numbers"`
 
 	// OldestPass When the last pass ended over the number that waits longest.
-	OldestPass nullable.Nullable[time.Time] `json:"oldest_pass"`
+	OldestPass *time.Time `json:"oldest_pass"`
 
 	// Passes Complete passes over the number that has the fewest.
 	Passes    int64 `json:"passes"`

@@ -3,8 +3,6 @@ package httpapi
 import (
 	"time"
 
-	"github.com/oapi-codegen/nullable"
-
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 )
@@ -15,9 +13,9 @@ func encodeAccount(a identity.Account) Account {
 		Revision:        a.Revision,
 		Status:          string(a.Status),
 		Handle:          a.Handle.String(),
-		Email:           textOrNull(a.Email.String()),
-		EmailVerifiedAt: utcOrNull(a.EmailVerifiedAt),
-		DisplayName:     orNull(a.DisplayName),
+		Email:           textOrNil(a.Email.String()),
+		EmailVerifiedAt: utcOrNil(a.EmailVerifiedAt),
+		DisplayName:     a.DisplayName,
 		Attributes:      a.Attributes,
 		CreatedAt:       a.CreatedAt.UTC(),
 		UpdatedAt:       a.UpdatedAt.UTC(),
@@ -56,7 +54,10 @@ func decodePatch(body *AccountPatch) (identity.AccountPatch, error) {
 	}
 	patch := identity.AccountPatch{Status: (*identity.Status)(body.Status), Attributes: body.Attributes}
 	if body.DisplayName.IsSpecified() {
-		name := fromNullable(body.DisplayName)
+		var name *string
+		if given, err := body.DisplayName.Get(); err == nil { // else it is null
+			name = &given
+		}
 		patch.DisplayName = &name
 	}
 	return patch, nil
@@ -88,32 +89,19 @@ func orZero[T any](p *T) T {
 	return *p
 }
 
-func orNull[T any](p *T) nullable.Nullable[T] {
-	if p == nil {
-		return nullable.NewNullNullable[T]()
-	}
-	return nullable.NewNullableWithValue(*p)
-}
+// nil is null in an answer.
 
-func textOrNull(s string) nullable.Nullable[string] {
+func textOrNil(s string) *string {
 	if s == "" {
-		return nullable.NewNullNullable[string]()
-	}
-	return nullable.NewNullableWithValue(s)
-}
-
-func utcOrNull(t *time.Time) nullable.Nullable[time.Time] {
-	if t == nil || t.IsZero() {
-		return nullable.NewNullNullable[time.Time]()
-	}
-	return nullable.NewNullableWithValue(t.UTC())
-}
-
-// fromNullable is nil for null and for what is absent.
-func fromNullable[T any](n nullable.Nullable[T]) *T {
-	value, err := n.Get()
-	if err != nil {
 		return nil
 	}
-	return &value
+	return &s
+}
+
+func utcOrNil(t *time.Time) *time.Time {
+	if t == nil || t.IsZero() {
+		return nil
+	}
+	utc := t.UTC()
+	return &utc
 }

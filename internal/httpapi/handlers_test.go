@@ -46,7 +46,7 @@ func TestCreateAccount_ShowsTheCodeOfAnUnverifiedEmail(t *testing.T) {
 	if diff := cmp.Diff(want, got.EmailChange); diff != "" {
 		t.Errorf("email_change (-want +got):\n%s", diff)
 	}
-	if !got.Email.IsNull() || !got.EmailVerifiedAt.IsNull() {
+	if got.Email != nil || got.EmailVerifiedAt != nil {
 		t.Errorf("the account has an email already: %s", w.Body)
 	}
 	if w.Header().Get("Idempotent-Replayed") != "true" {

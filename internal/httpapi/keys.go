@@ -136,7 +136,7 @@ func encodeKey(k tenancy.Key) APIKey {
 		PrincipalID: k.Principal.String(),
 		Label:       k.Label,
 		CreatedAt:   k.CreatedAt.UTC(),
-		ExpiresAt:   utcOrNull(&k.ExpiresAt),
-		RevokedAt:   utcOrNull(&k.RevokedAt),
+		ExpiresAt:   utcOrNil(&k.ExpiresAt),
+		RevokedAt:   utcOrNil(&k.RevokedAt),
 	}
 }

@@ -112,6 +112,6 @@ func encodePrincipal(p tenancy.Principal) Principal {
 		Name:       p.Name,
 		Scopes:     p.Scopes,
 		CreatedAt:  p.CreatedAt.UTC(),
-		DisabledAt: utcOrNull(&p.DisabledAt),
+		DisabledAt: utcOrNil(&p.DisabledAt),
 	}
 }

@@ -22,7 +22,7 @@ func encodeSweep(p identity.SweepProgress) Sweep {
 		Database:   p.Database,
 		Numbers:    p.Numbers,
 		Passes:     p.Passes,
-		OldestPass: utcOrNull(p.OldestPass),
+		OldestPass: utcOrNil(p.OldestPass),
 		Visited:    p.Visited,
 		Recovered:  p.Recovered,
 	}

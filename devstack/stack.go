@@ -45,14 +45,21 @@ func newStack(ctx context.Context, starter *process.Starter, caller string, o op
 	return s, nil
 }
 
+// openFolder is where the files go. Those that need not be durable go into memory
+// if it has room.
+func openFolder(account postgres.Account, caller string, o options) (*folder.Folder, error) {
+	if o.keep != "" {
+		return folder.Keep(absolute(caller, o.keep))
+	}
+	if base, ok := folder.Memory(); ok && !o.durable && account.Reaches(base) {
+		return folder.Fresh(base)
+	}
+	return folder.Fresh(folder.Base(caller, account.Reaches))
+}
+
 func (s *stack) start(ctx context.Context, starter *process.Starter, account postgres.Account, caller string, o options) error {
 	var err error
-	if o.keep != "" {
-		s.folder, err = folder.Keep(absolute(caller, o.keep))
-	} else {
-		s.folder, err = folder.Fresh(folder.Base(caller, account.Reaches))
-	}
-	if err != nil {
+	if s.folder, err = openFolder(account, caller, o); err != nil {
 		return err
 	}
 	if s.keeper, err = process.NewKeeper(starter, s.folder.Lock()); err != nil {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ignored is the project's folder for what git must not see.
@@ -23,6 +25,24 @@ func Base(from string, reachable func(dir string) bool) string {
 		return os.TempDir()
 	}
 	return base
+}
+
+// memory is Linux's file system in memory, for shared memory by its origin.
+const memory = "/dev/shm"
+
+// leastMemory is what must be free there: test databases need about a
+// quarter, and a full one would fail them.
+const leastMemory = 4 << 30
+
+// Memory is a base for files that need not outlive the machine, where making
+// and dropping a database costs a few milliseconds: the file system in memory, if
+// there is one with room.
+func Memory() (string, bool) {
+	var free unix.Statfs_t
+	if unix.Statfs(memory, &free) != nil || free.Bavail*uint64(free.Bsize) < leastMemory || unix.Access(memory, unix.W_OK) != nil {
+		return "", false
+	}
+	return memory, true
 }
 
 // Temporary makes or finds again the folder of that name among the system's

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -23,7 +22,6 @@ type Options struct {
 	Checks         []ReadinessCheck
 
 	CursorSecrets  [][]byte      // from which the keys of cursors derive; the first seals, all open
-	TrustedProxies []*net.IPNet  // who may say, in X-Forwarded-…, whom a request is from; none by default
 	RequestTimeout time.Duration // how long a request may take; 30 s if 0
 
 	Log     *slog.Logger
@@ -85,7 +83,7 @@ func New(o Options) (*API, error) {
 		timeout:        o.RequestTimeout,
 		log:            o.Log,
 	}
-	e := newEcho(o)
+	e := newEcho()
 	e.Use(s.identify, tracing.middleware, s.logAccess, s.limit, s.answer, s.authenticate, s.validate)
 	RegisterHandlers(e, NewStrictHandler(s, nil))
 	if err := s.demandRoutes(e); err != nil {
@@ -101,20 +99,14 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.echo.ServeHT
 // Those that come all the same are served.
 func (a *API) Drain() { a.draining.drain() }
 
-func newEcho(o Options) *echo.Echo {
+// newEcho believes no forwarding header: left to itself, Echo would take the
+// caller's address from anybody, and the scheme from any private address.
+func newEcho() *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
 	e.Binder = binder{}
 	e.IPExtractor = echo.ExtractIPDirect()
 	e.SchemeExtractor = echo.ExtractSchemeDirect()
-	if len(o.TrustedProxies) > 0 {
-		trust := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
-		for _, proxy := range o.TrustedProxies {
-			trust = append(trust, echo.TrustIPRange(proxy))
-		}
-		e.IPExtractor = echo.ExtractIPFromXFFHeader(trust...)
-		e.SchemeExtractor = echo.ExtractSchemeFromHeaders(trust...)
-	}
 	return e
 }
 

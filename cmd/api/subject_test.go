@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	holdfast "github.com/holdfast-dev/holdfast/clients/go"
+)
+
+// subject is a stack with one of each thing that a path can name, so that every
+// operation has a request that succeeds.
+type subject struct {
+	*stack
+	api              *running
+	owner, neighbour customer
+	account          string // the owner's
+	handle           string // the account's
+	ownerToken       string
+	neighbourToken   string
+	operatorToken    string
+	fresh            atomic.Int64
+}
+
+func newSubject(t testing.TB) *subject {
+	t.Helper()
+	s := &subject{stack: newStack(t, 3)}
+	s.api = s.serve(t)
+	s.owner, s.neighbour = s.tenant(t, s.api, "owner"), s.tenant(t, s.api, "neighbour")
+	s.handle = "owners-first"
+	s.account = s.newAccount(t, s.handle)
+	s.ownerToken, s.neighbourToken = s.buyToken(t, s.owner.key), s.buyToken(t, s.neighbour.key)
+	s.operatorToken = s.buyToken(t, s.operatorKey)
+	return s
+}
+
+func (s *subject) newAccount(t testing.TB, handle string) string {
+	t.Helper()
+	made, err := connect(t, s.api, s.owner.key).CreateAccountWithResponse(t.Context(), nil, holdfast.NewAccount{Handle: handle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.JSON201.ID
+}
+
+func (s *subject) buyToken(t testing.TB, key string) string {
+	t.Helper()
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {clientID(key)}, "client_secret": {key}}
+	response, err := http.PostForm(s.api.url+"/v1/oauth/token", form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var token holdfast.Token
+	if err := json.NewDecoder(response.Body).Decode(&token); err != nil || token.AccessToken == "" {
+		t.Fatalf("no token: %d %v", response.StatusCode, err)
+	}
+	return token.AccessToken
+}
+
+// clientID is an API key up to its secret.
+func clientID(key string) string { return key[:len("hf_")+32] }
+
+// valid gives a request to the operation that succeeds, at least once. A new
+// operation of the document has to be added here.
+func (s *subject) valid(t testing.TB, op described) *exchange {
+	t.Helper()
+	x := &exchange{op: op, header: http.Header{}, path: map[string]string{
+		"account_id":   s.account,
+		"tenant_id":    s.owner.id,
+		"principal_id": s.owner.principal,
+	}}
+	n := s.fresh.Add(1)
+	json := func(body string) {
+		x.header.Set("Content-Type", "application/json")
+		x.body = []byte(strings.ReplaceAll(body, "$n", fmt.Sprint(n)))
+	}
+	switch security := *op.operation.Security; {
+	case len(security) == 0:
+	case strings.HasPrefix(security[0]["oauth"][0], "operator:"):
+		x.header.Set("Authorization", "Bearer "+s.operatorToken)
+	default:
+		x.header.Set("Authorization", "Bearer "+s.ownerToken)
+	}
+	switch op.operation.OperationID {
+	case "livez", "readyz", "getOpenapi", "getJwks", "listSweeps", "getRecovery",
+		"getAccount", "getTenant", "resumeTenant", "listApiKeys":
+	case "listAccounts":
+		x.query = "limit=2&status=active"
+	case "listTenants", "listPrincipals", "listOperators":
+		x.query = "limit=2"
+	case "listOperatorApiKeys":
+		x.path["operator_id"] = s.newOperator(t, n)
+	case "createToken":
+		x.header.Set("Content-Type", "application/x-www-form-urlencoded")
+		x.body = []byte(url.Values{
+			"grant_type": {"client_credentials"}, "client_id": {clientID(s.owner.key)}, "client_secret": {s.owner.key}, "scope": {"identity:read"},
+		}.Encode())
+	case "createAccount":
+		x.header.Set("Idempotency-Key", fmt.Sprint("account-", n))
+		json(`{"handle":"user-$n","email":"user-$n@example.com","email_verified":false,"display_name":"User $n","attributes":{"plan":"pro","deep":[{"er":"x"}]}}`)
+	case "batchGetAccounts":
+		json(`{"ids":["` + s.account + `","01930000-0000-7000-8000-000000000000"]}`)
+	case "lookupAccount":
+		json(`{"handle":"` + s.handle + `"}`)
+	case "patchAccount", "deleteAccount":
+		x.path["account_id"] = s.newAccount(t, fmt.Sprint("short-lived-", n))
+		x.header.Set("If-Match", `"1"`)
+		if op.method == http.MethodPatch {
+			json(`{"display_name":"User $n","status":"disabled","attributes":{"a":"b","c":null}}`)
+		}
+	case "createTenant":
+		json(`{"name":"tenant-$n","handle_policy":"unicode"}`)
+	case "suspendTenant":
+		x.path["tenant_id"] = s.tenant(t, s.api, fmt.Sprint("suspended-", n)).id
+	case "createPrincipal":
+		json(`{"name":"principal-$n","scopes":["identity:read"]}`)
+	case "disablePrincipal", "revokeApiKey":
+		c := s.tenant(t, s.api, fmt.Sprint("closing-", n))
+		x.path["tenant_id"], x.path["principal_id"], x.path["key_id"] = c.id, c.principal, s.onlyKey(t, c)
+	case "createApiKey":
+		json(`{"label":"key $n","expires_at":"2100-01-01T00:00:00Z"}`)
+	case "createOperator":
+		json(`{"name":"operator-$n","scopes":["operator:read"]}`)
+	case "disableOperator":
+		x.path["operator_id"] = s.newOperator(t, n)
+	case "createOperatorApiKey":
+		x.path["operator_id"] = s.newOperator(t, n)
+		json(`{"label":"key $n"}`)
+	case "revokeOperatorApiKey":
+		x.path["key_id"] = s.newOperatorKey(t, s.newOperator(t, n))
+	default:
+		t.Fatalf("no valid request is known for %v (%s)", op, op.operation.OperationID)
+	}
+	return x
+}
+
+func (s *subject) newOperator(t testing.TB, n int64) string {
+	t.Helper()
+	made, err := s.operator(t, s.api).CreateOperatorWithResponse(t.Context(), nil,
+		holdfast.NewPrincipal{Name: fmt.Sprint("short-lived-", n), Scopes: []string{"operator:read"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.JSON201.ID
+}
+
+func (s *subject) newOperatorKey(t testing.TB, operator string) string {
+	t.Helper()
+	made, err := s.operator(t, s.api).CreateOperatorAPIKeyWithResponse(t.Context(), operator, nil, holdfast.NewAPIKey{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.JSON201.ID
+}
+
+func (s *subject) onlyKey(t testing.TB, c customer) string {
+	t.Helper()
+	keys, err := s.operator(t, s.api).ListAPIKeysWithResponse(t.Context(), c.id, c.principal, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys.JSON200.APIKeys[0].ID
+}

@@ -68,7 +68,10 @@ func readAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID,
 // read is one reading, in a shared transaction.
 func (s *Service) read(ctx context.Context, tenant domain.TenantID, record ref, light bool) (*reading, error) {
 	r := &reading{record: record, light: light}
-	return r, s.reading.Do(ctx, s.router.Database(record.Number), tenant, r)
+	if err := s.reading.Do(ctx, s.router.Database(record.Number), tenant, r); err != nil {
+		return nil, err // r may still be written to, for a caller that went away
+	}
+	return r, nil
 }
 
 func queueAccounts(tx *tenancy.Tx, all []*reading) {

@@ -60,6 +60,8 @@ func resolveAll(ctx context.Context, db *postgres.Database, tenant domain.Tenant
 // resolve reads the claim of a key, or nil.
 func (s *Service) resolve(ctx context.Context, tenant domain.TenantID, key link) (*claim, error) {
 	r := &resolving{link: key}
-	err := s.resolving.Do(ctx, s.router.Database(key.Number), tenant, r)
-	return r.claim, err
+	if err := s.resolving.Do(ctx, s.router.Database(key.Number), tenant, r); err != nil {
+		return nil, err // r may still be written to, for a caller that went away
+	}
+	return r.claim, nil
 }

@@ -54,10 +54,14 @@ func (d *directory) state(t testing.TB) state {
 			s.Operations = append(s.Operations, string(o.op.state))
 		}
 	}
+	s.sort()
+	return s
+}
+
+func (s *state) sort() {
 	slices.Sort(s.Accounts)
 	slices.Sort(s.Claims)
 	slices.Sort(s.Operations)
-	return s
 }
 
 func orDash(s string) string {

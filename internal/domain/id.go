@@ -91,18 +91,25 @@ func (id *ID[Kind]) stamp(version byte) {
 // IsZero tells the absent id.
 func (id ID[Kind]) IsZero() bool { return id == ID[Kind]{} }
 
-func (id ID[Kind]) String() string { text, _ := id.MarshalText(); return string(text) }
+func (id ID[Kind]) String() string {
+	text := id.text()
+	return string(text[:])
+}
 
 // MarshalText gives the 36 characters of the canonical form.
 func (id ID[Kind]) MarshalText() ([]byte, error) {
-	text := make([]byte, 0, 36)
-	for i, b := range id {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
-			text = append(text, '-')
-		}
-		text = hex.AppendEncode(text, []byte{b})
-	}
-	return text, nil
+	text := id.text()
+	return text[:], nil
+}
+
+func (id ID[Kind]) text() (text [36]byte) {
+	hex.Encode(text[0:8], id[0:4])
+	hex.Encode(text[9:13], id[4:6])
+	hex.Encode(text[14:18], id[6:8])
+	hex.Encode(text[19:23], id[8:10])
+	hex.Encode(text[24:36], id[10:16])
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	return text
 }
 
 // UnmarshalText is the inverse of MarshalText.

@@ -41,7 +41,7 @@ const MaxBatch = 100
 // accounts of one number are of one moment; those of several need not be.
 func (s *Service) BatchGet(ctx context.Context, scope tenancy.Scope, ids []domain.AccountID) ([]BatchResult, error) {
 	if len(ids) > MaxBatch {
-		return nil, domain.Invalid("batch_too_large", "A batch has at most 100 ids. Split it.").At("/account_ids")
+		return nil, domain.Invalid("batch_too_large", "A batch has at most 100 ids. Split it.").At("/ids")
 	}
 	readings := make([]*reading, len(ids))
 	byDatabase := map[*postgres.Database][]*reading{}

@@ -1,12 +1,8 @@
 package main_test
 
 import (
-	"os/exec"
-	"runtime"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 func TestEnd_LeavesNothing(t *testing.T) {
@@ -78,38 +74,13 @@ func TestParentDies_StackEnds(t *testing.T) {
 func TestParentsThreadEnds_StackStays(t *testing.T) {
 	t.Parallel()
 	p := people()[0]
-	s := openBy(t, p.devstack(p.home(t), "--durable=false", "--", "sh", "-c", waiting), startOnThreadThatEnds)
+	var thread shortThread
+	s := openBy(t, p.devstack(p.home(t), "--durable=false", "--", "sh", "-c", waiting), thread.start)
+	thread.end()
 	s.wantSetting(t, "fsync", "off") // it still answers
 	if code := s.end(t); code != 0 {
 		t.Errorf("exit code %d: %s", code, s.stderr)
 	}
-}
-
-// startOnThreadThatEnds starts cmd on a thread of its own, and returns when
-// that thread has ended.
-func startOnThreadThatEnds(cmd *exec.Cmd) error {
-	started, thread := make(chan error), 0
-	var start func()
-	start = func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() {
-			// The first thread never ends. It is held until another is taken.
-			defer runtime.UnlockOSThread()
-			taken := make(chan struct{})
-			go func() { defer close(taken); start() }()
-			<-taken
-			return
-		}
-		thread = unix.Gettid()
-		started <- cmd.Start()
-		// Still locked: the thread ends with this goroutine.
-	}
-	go start()
-	err := <-started
-	for unix.Tgkill(unix.Getpid(), thread, 0) == nil {
-		runtime.Gosched()
-	}
-	return err
 }
 
 func TestSignal_CommandDecidesTheExitCode(t *testing.T) {

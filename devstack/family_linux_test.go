@@ -13,9 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience bounds how long a process may take to end that must.
-const patience = 30 * time.Second
-
 // family is what must be gone when a stack is: processes and a folder.
 type family struct {
 	processes map[string]int // a pidfd of each

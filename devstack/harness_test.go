@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // program is the path of the devstack under test.
@@ -35,6 +36,9 @@ func buildAndRun(m *testing.M) int {
 	}
 	return m.Run()
 }
+
+// patience bounds how long a process may take to end that must.
+const patience = 30 * time.Second
 
 // person is a user who runs devstack.
 type person struct {
@@ -147,6 +151,7 @@ func openBy(t *testing.T, cmd *exec.Cmd, start func(*exec.Cmd) error) *session {
 	t.Helper()
 	s := &session{cmd: cmd, env: make(map[string]string), stderr: new(bytes.Buffer)}
 	cmd.Stderr = s.stderr
+	cmd.WaitDelay = patience // should a process that was left hold its output
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,11 @@ type Entry struct {
 	Purpose  Purpose
 	Layout   string // domain.Layout where the identity domain is touched, else ""
 	ReadOnly bool
+	// Unsynced doesn't wait for the disk, nor for a standby. A crash of the
+	// database may lose the transaction, but never without losing all that was
+	// committed there after it: so it is for what a later transaction of the same
+	// database makes final.
+	Unsynced bool
 }
 
 // Tx is a domain transaction: one tenant's, on one database. The tenant rides on
@@ -98,6 +103,9 @@ func beginBatch(entry Entry) *pgx.Batch {
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(begin)
+	if entry.Unsynced {
+		batch.Queue("set local synchronous_commit = off")
+	}
 	batch.Queue(sqlEnter, entry.Tenant, numbers, string(entry.Purpose), layout, knownRecordFormat, knownLeaseRules)
 	return batch
 }

@@ -44,7 +44,11 @@ func (s *Service) claimKeys(ctx context.Context, tenant domain.TenantID, owner r
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	for db, claims := range byDatabase {
-		group.Go(func() error { return s.claiming.Do(groupCtx, db, tenant, claims...) })
+		claiming := s.claimingFar
+		if db == s.router.Database(owner.Number) {
+			claiming = s.claimingNear
+		}
+		group.Go(func() error { return claiming.Do(groupCtx, db, tenant, claims...) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, nothingHappened(err)

@@ -17,7 +17,9 @@ import (
 // or another operation of it is there already.
 //
 // A crash behind it leaves an operation without claims, which anybody may abort
-// after its deadline.
+// after its deadline. The database may also lose it in a crash of its own, since
+// nothing waits for the disk here: its commit is then refused, as for an
+// operation that was cleared, and its claims are unknown to their owner.
 type preparing struct {
 	op *operation
 
@@ -63,7 +65,9 @@ func (s *Service) prepareAll(ctx context.Context, db *postgres.Database, tenant 
 		rows.trace = append(rows.trace, p.op.traceparent)
 	}
 	again := mayExist(all)
-	err := tenancy.Run(ctx, db, entry(tenant, rows.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
+	e := entry(tenant, rows.numbers)
+	e.Unsynced = true
+	err := tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
 		tx.Queue(sqlPrepare, s.deadline, rows.numbers, rows.families, rows.records, rows.tokens,
 			rows.proposals, rows.links, rows.fingerprints, rows.trace,
 		).Query(func(r pgx.Rows) error {

@@ -48,7 +48,7 @@ func (d *directory) plantOrphan(t *testing.T, email string) claim {
 	owner := accountRef(domain.DeriveID[domain.AccountKind]([]byte("orphan"), email))
 	c := claim{linkTo(domain.FamilyEmail, email, domain.RandomID[domain.TokenKind]()), owner}
 	late := &claiming{owner: owner, link: c.link}
-	if err := claimAll(t.Context(), d.router.Database(c.Number), d.scope.Tenant, []*claiming{late}); err != nil || !late.granted {
+	if err := claimFar(t.Context(), d.router.Database(c.Number), d.scope.Tenant, []*claiming{late}); err != nil || !late.granted {
 		t.Fatalf("plant: granted %v, %v", late.granted, err)
 	}
 	return c

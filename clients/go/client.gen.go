@@ -72,6 +72,21 @@ func (e NewTenantHandlePolicy) Valid() bool {
 	}
 }
 
+// Defines values for SweepKind.
+const (
+	SweepKindIdentity SweepKind = "identity"
+)
+
+// Valid indicates whether the value is a known member of the SweepKind enum.
+func (e SweepKind) Valid() bool {
+	switch e {
+	case SweepKindIdentity:
+		return true
+	default:
+		return false
+	}
+}
+
 // Account defines model for Account.
 type Account struct {
 	// Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
@@ -169,6 +184,15 @@ type APIKeyPage struct {
 
 // APIKeySecret The API key itself, `hf_<id>_<secret>`. It is shown once.
 type APIKeySecret = string
+
+// AskedSweep defines model for AskedSweep.
+type AskedSweep struct {
+	// AlreadyAsked One was waiting or under way already, and no other was added.
+	AlreadyAsked bool `json:"already_asked"`
+
+	// Database Example: data1
+	Database string `json:"database"`
+}
 
 // Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
 //
@@ -507,6 +531,11 @@ type Sweep struct {
 	Visited   int64 `json:"visited"`
 }
 
+// SweepRun defines model for SweepRun.
+type SweepRun struct {
+	Databases []AskedSweep `json:"databases"`
+}
+
 // Sweeps defines model for Sweeps.
 type Sweeps struct {
 	Sweeps []Sweep `json:"sweeps"`
@@ -613,6 +642,9 @@ type OperatorID = ID
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type PrincipalID = ID
+
+// SweepKind defines model for SweepKind.
+type SweepKind string
 
 // TenantID A UUID (RFC 9562) in lower case.
 //
@@ -1075,6 +1107,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/sweeps (the `ListSweeps` operationId).
 	ListSweeps(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RunSweep Ask for a sweep of every data database, now
+	//
+	// It would come with its schedule too. A sweep is asked for once as long as it is waiting or
+	// under way, so this is harmless to repeat.
+	//
+	// Corresponds with POST /v1/sweeps/{kind}/run (the `RunSweep` operationId).
+	RunSweep(ctx context.Context, kind SweepKind, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTenants List tenants
 	//
@@ -1686,6 +1726,24 @@ func (c *Client) CreateOperatorAPIKey(ctx context.Context, operatorID OperatorID
 // Corresponds with GET /v1/sweeps (the `ListSweeps` operationId).
 func (c *Client) ListSweeps(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListSweepsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RunSweep Ask for a sweep of every data database, now
+//
+// It would come with its schedule too. A sweep is asked for once as long as it is waiting or
+// under way, so this is harmless to repeat.
+//
+// Corresponds with POST /v1/sweeps/{kind}/run (the `RunSweep` operationId).
+func (c *Client) RunSweep(ctx context.Context, kind SweepKind, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunSweepRequest(c.Server, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -2833,6 +2891,40 @@ func NewListSweepsRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewRunSweepRequest constructs an http.Request for the RunSweep method
+func NewRunSweepRequest(server string, kind SweepKind) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "kind", kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/sweeps/%s/run", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListTenantsRequest constructs an http.Request for the ListTenants method
 func NewListTenantsRequest(server string, params *ListTenantsParams) (*http.Request, error) {
 	var err error
@@ -3728,6 +3820,16 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/sweeps (the `ListSweeps` operationId).
 	ListSweepsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListSweepsResponse, error)
+
+	// RunSweepWithResponse Ask for a sweep of every data database, now
+	//
+	// It would come with its schedule too. A sweep is asked for once as long as it is waiting or
+	// under way, so this is harmless to repeat.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/sweeps/{kind}/run (the `RunSweep` operationId).
+	RunSweepWithResponse(ctx context.Context, kind SweepKind, reqEditors ...RequestEditorFn) (*RunSweepResponse, error)
 
 	// ListTenantsWithResponse List tenants
 	//
@@ -5074,6 +5176,63 @@ func (r ListSweepsResponse) ContentType() string {
 	return ""
 }
 
+// RunSweepResponseDefaultHeaders the declared response headers of an HTTP default response for RunSweep
+type RunSweepResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RunSweepResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *SweepRun
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RunSweepResponseDefaultHeaders
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RunSweepResponse) GetJSON202() *SweepRun {
+	return r.JSON202
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RunSweepResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RunSweepResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RunSweepResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RunSweepResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RunSweepResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListTenantsResponseDefaultHeaders the declared response headers of an HTTP default response for ListTenants
 type ListTenantsResponseDefaultHeaders struct {
 	Allow           *string
@@ -6160,6 +6319,22 @@ func (c *ClientWithResponses) ListSweepsWithResponse(ctx context.Context, reqEdi
 		return nil, err
 	}
 	return ParseListSweepsResponse(rsp)
+}
+
+// RunSweepWithResponse Ask for a sweep of every data database, now
+//
+// It would come with its schedule too. A sweep is asked for once as long as it is waiting or
+// under way, so this is harmless to repeat.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/sweeps/{kind}/run (the `RunSweep` operationId).
+func (c *ClientWithResponses) RunSweepWithResponse(ctx context.Context, kind SweepKind, reqEditors ...RequestEditorFn) (*RunSweepResponse, error) {
+	rsp, err := c.RunSweep(ctx, kind, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRunSweepResponse(rsp)
 }
 
 // ListTenantsWithResponse List tenants
@@ -7677,6 +7852,66 @@ func ParseListSweepsResponse(rsp *http.Response) (*ListSweepsResponse, error) {
 	switch {
 	case true:
 		var headers ListSweepsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRunSweepResponse parses an HTTP response from a RunSweepWithResponse call
+func ParseRunSweepResponse(rsp *http.Response) (*RunSweepResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RunSweepResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest SweepRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RunSweepResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/httpapi"
+	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
@@ -109,12 +110,18 @@ func (p *process) startTenancy(ctx context.Context) (err error) {
 	return nil
 }
 
-func (p *process) makeAPI(context.Context) (err error) {
+func (p *process) makeAPI(context.Context) error {
+	inserter, err := jobs.NewInserter(p.router.Control(), p.telemetry)
+	if err != nil {
+		return err
+	}
 	p.api, err = httpapi.New(httpapi.Options{
 		Document:       web.OpenAPI,
 		Directory:      identity.New(p.router, directorySecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers}),
 		Administration: p.store,
 		Tokens:         p.tokens,
+		Jobs:           inserter,
+		Databases:      p.swept(),
 		Checks:         p.checks(),
 		CursorSecrets:  cursorSecrets(p.config.ServerKeys),
 		Log:            p.telemetry.Log,
@@ -122,6 +129,17 @@ func (p *process) makeAPI(context.Context) (err error) {
 		Meters:         p.telemetry.Meters,
 	})
 	return err
+}
+
+// swept are the names of the data databases that have numbers, which is what
+// sweeps walk.
+func (p *process) swept() (names []string) {
+	for _, db := range p.router.Databases() {
+		if len(db.Numbers) > 0 {
+			names = append(names, db.Name)
+		}
+	}
+	return names
 }
 
 // listen opens the private port first: who finds the public one open finds the

@@ -89,6 +89,8 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 	switch op.operation.OperationID {
 	case "livez", "readyz", "getOpenapi", "getJwks", "listSweeps", "getRecovery",
 		"getAccount", "getTenant", "resumeTenant", "listApiKeys":
+	case "runSweep":
+		x.path["kind"] = "identity"
 	case "listAccounts":
 		x.query = "limit=2&status=active"
 	case "listTenants", "listPrincipals", "listOperators":

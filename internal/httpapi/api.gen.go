@@ -71,6 +71,21 @@ func (e NewTenantHandlePolicy) Valid() bool {
 	}
 }
 
+// Defines values for SweepKind.
+const (
+	SweepKindIdentity SweepKind = "identity"
+)
+
+// Valid indicates whether the value is a known member of the SweepKind enum.
+func (e SweepKind) Valid() bool {
+	switch e {
+	case SweepKindIdentity:
+		return true
+	default:
+		return false
+	}
+}
+
 // Account defines model for Account.
 type Account struct {
 	// Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
@@ -168,6 +183,15 @@ type APIKeyPage struct {
 
 // APIKeySecret The API key itself, `hf_<id>_<secret>`. It is shown once.
 type APIKeySecret = string
+
+// AskedSweep defines model for AskedSweep.
+type AskedSweep struct {
+	// AlreadyAsked One was waiting or under way already, and no other was added.
+	AlreadyAsked bool `json:"already_asked"`
+
+	// Database Example: data1
+	Database string `json:"database"`
+}
 
 // Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
 //
@@ -506,6 +530,11 @@ type Sweep struct {
 	Visited   int64 `json:"visited"`
 }
 
+// SweepRun defines model for SweepRun.
+type SweepRun struct {
+	Databases []AskedSweep `json:"databases"`
+}
+
 // Sweeps defines model for Sweeps.
 type Sweeps struct {
 	Sweeps []Sweep `json:"sweeps"`
@@ -612,6 +641,9 @@ type OperatorID = ID
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type PrincipalID = ID
+
+// SweepKind defines model for SweepKind.
+type SweepKind string
 
 // TenantID A UUID (RFC 9562) in lower case.
 //
@@ -826,6 +858,9 @@ type ServerInterface interface {
 	// ListSweeps The sweeps' progress
 	// (GET /v1/sweeps)
 	ListSweeps(ctx echo.Context) error
+	// RunSweep Ask for a sweep of every data database, now
+	// (POST /v1/sweeps/{kind}/run)
+	RunSweep(ctx echo.Context, kind SweepKind) error
 	// ListTenants List tenants
 	// (GET /v1/tenants)
 	ListTenants(ctx echo.Context, params ListTenantsParams) error
@@ -1250,6 +1285,22 @@ func (w *ServerInterfaceWrapper) ListSweeps(ctx echo.Context) error {
 	return err
 }
 
+// RunSweep converts echo context to params.
+func (w *ServerInterfaceWrapper) RunSweep(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "kind" -------------
+	var kind SweepKind
+
+	err = runtime.BindStyledParameterWithOptions("simple", "kind", ctx.Param("kind"), &kind, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter kind: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RunSweep(ctx, kind)
+	return err
+}
+
 // ListTenants converts echo context to params.
 func (w *ServerInterfaceWrapper) ListTenants(ctx echo.Context) error {
 	var err error
@@ -1619,6 +1670,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/operators/:operator_id/api-keys", wrapper.ListOperatorAPIKeys, options.OperationMiddlewares["listOperatorApiKeys"]...)
 	router.POST(options.BaseURL+"/v1/operators/:operator_id/api-keys", wrapper.CreateOperatorAPIKey, options.OperationMiddlewares["createOperatorApiKey"]...)
 	router.GET(options.BaseURL+"/v1/sweeps", wrapper.ListSweeps, options.OperationMiddlewares["listSweeps"]...)
+	router.POST(options.BaseURL+"/v1/sweeps/:kind/run", wrapper.RunSweep, options.OperationMiddlewares["runSweep"]...)
 	router.GET(options.BaseURL+"/v1/tenants", wrapper.ListTenants, options.OperationMiddlewares["listTenants"]...)
 	router.POST(options.BaseURL+"/v1/tenants", wrapper.CreateTenant, options.OperationMiddlewares["createTenant"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id", wrapper.GetTenant, options.OperationMiddlewares["getTenant"]...)
@@ -2771,6 +2823,55 @@ func (response ListSweepsdefaultApplicationProblemPlusJSONResponse) VisitListSwe
 	return err
 }
 
+type RunSweepRequestObject struct {
+	Kind SweepKind `json:"kind"`
+}
+
+type RunSweepResponseObject interface {
+	VisitRunSweepResponse(w http.ResponseWriter) error
+}
+
+type RunSweep202JSONResponse SweepRun
+
+func (response RunSweep202JSONResponse) VisitRunSweepResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RunSweepdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RunSweepdefaultApplicationProblemPlusJSONResponse) VisitRunSweepResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListTenantsRequestObject struct {
 	Params ListTenantsParams
 }
@@ -3429,6 +3530,9 @@ type StrictServerInterface interface {
 	// ListSweeps The sweeps' progress
 	// (GET /v1/sweeps)
 	ListSweeps(ctx context.Context, request ListSweepsRequestObject) (ListSweepsResponseObject, error)
+	// RunSweep Ask for a sweep of every data database, now
+	// (POST /v1/sweeps/{kind}/run)
+	RunSweep(ctx context.Context, request RunSweepRequestObject) (RunSweepResponseObject, error)
 	// ListTenants List tenants
 	// (GET /v1/tenants)
 	ListTenants(ctx context.Context, request ListTenantsRequestObject) (ListTenantsResponseObject, error)
@@ -4131,6 +4235,31 @@ func (sh *strictHandler) ListSweeps(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(ListSweepsResponseObject); ok {
 		return validResponse.VisitListSweepsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RunSweep operation middleware
+func (sh *strictHandler) RunSweep(ctx echo.Context, kind SweepKind) error {
+	var request RunSweepRequestObject
+
+	request.Kind = kind
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RunSweep(ctx.Request().Context(), request.(RunSweepRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RunSweep")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RunSweepResponseObject); ok {
+		return validResponse.VisitRunSweepResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

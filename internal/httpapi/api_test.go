@@ -32,6 +32,7 @@ type testAPI struct {
 	directory *fakeDirectory
 	store     *fakeStore
 	tokens    *fakeTokens
+	jobs      *fakeJobs
 	log       *bytes.Buffer
 }
 
@@ -45,7 +46,7 @@ type testOptions struct {
 
 func newTestAPI(t testing.TB, o testOptions) *testAPI {
 	t.Helper()
-	a := &testAPI{directory: &fakeDirectory{}, store: &fakeStore{}, tokens: &fakeTokens{}, log: &bytes.Buffer{}}
+	a := &testAPI{directory: &fakeDirectory{}, store: &fakeStore{}, tokens: &fakeTokens{}, jobs: &fakeJobs{}, log: &bytes.Buffer{}}
 	if o.tracers == nil {
 		o.tracers = tracenoop.NewTracerProvider()
 	}
@@ -61,6 +62,8 @@ func newTestAPI(t testing.TB, o testOptions) *testAPI {
 		Directory:      a.directory,
 		Administration: a.store,
 		Tokens:         a.tokens,
+		Jobs:           a.jobs,
+		Databases:      []string{"data1", "data2", "data3"},
 		Checks:         o.checks,
 		CursorSecrets:  [][]byte{[]byte("test secret")},
 		RequestTimeout: o.timeout,
@@ -253,6 +256,17 @@ func (f *fakeStore) CreateTenant(_ context.Context, _ tenancy.Scope, want tenanc
 func (f *fakeStore) Tenants(_ context.Context, _ tenancy.Scope, want tenancy.List[string]) ([]tenancy.Tenant, bool, error) {
 	f.got = want
 	return nil, false, nil
+}
+
+// fakeJobs adds a job for data2 and finds the others' there.
+type fakeJobs struct {
+	err error
+	got []string
+}
+
+func (f *fakeJobs) IdentitySweep(_ context.Context, databases ...string) ([]string, error) {
+	f.got = databases
+	return []string{"data2"}, f.err
 }
 
 // fakeTokens knows three callers.

@@ -92,6 +92,8 @@ func TestConventions(t *testing.T) {
 		"an id in capitals":      {request{method: "GET", target: strings.ToUpper(accountPath[:13]) + "x"}, 404, "route_not_found", ""},
 		"an id with a NUL":       {request{method: "GET", target: "/v1/accounts/%00"}, 404, "account_not_found", ""},
 		"the operators' own id":  {request{method: "GET", target: "/v1/tenants/00000000-0000-0000-0000-000000000000", token: "operator"}, 404, "tenant_not_found", ""},
+		"a sweep of no kind":     {request{method: "POST", target: "/v1/sweeps/claims/run", token: "operator"}, 404, "sweep_not_found", ""},
+		"a sweep for a tenant":   {request{method: "POST", target: "/v1/sweeps/identity/run", token: "impostor"}, 403, "insufficient_scope", ""},
 		"no ids":                 {request{method: "POST", target: "/v1/accounts/batch-get", body: `{"ids":[]}`}, 422, "request_invalid", "/ids=too_few"},
 		"ids that aren't":        {request{method: "POST", target: "/v1/accounts/batch-get", body: `{"ids":["x","01930000-0000-0000-0000-00000000000A"]}`}, 422, "request_invalid", "/ids/0=wrong_format /ids/1=wrong_format"},
 		"a lookup by nothing":    {request{method: "POST", target: "/v1/accounts/lookup", body: `{}`}, 422, "request_invalid", "=too_few"},
@@ -110,7 +112,7 @@ func TestConventions(t *testing.T) {
 			if w.Code != c.status || p.Code != c.code || strings.Join(pointers, " ") != c.pointers {
 				t.Errorf("got %d %s %q, want %d %s %q", w.Code, p.Code, strings.Join(pointers, " "), c.status, c.code, c.pointers)
 			}
-			if a.directory.got != nil || a.store.got != nil {
+			if a.directory.got != nil || a.store.got != nil || a.jobs.got != nil {
 				t.Errorf("the domain was called with %v", a.directory.got)
 			}
 		})

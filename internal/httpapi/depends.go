@@ -44,6 +44,13 @@ type Administration interface {
 	RevokeKey(context.Context, tenancy.Scope, domain.TenantID, domain.KeyID) (tenancy.Key, error)
 }
 
+// Jobs is what the handlers need of jobs.Inserter.
+type Jobs interface {
+	// IdentitySweep asks for a sweep of each database and gives those for which
+	// none was waiting or under way already.
+	IdentitySweep(ctx context.Context, databases ...string) (asked []string, err error)
+}
+
 // Tokens is what the API needs of tenancy.Tokens.
 type Tokens interface {
 	Authenticate(ctx context.Context, token string) (tenancy.Scope, error)

@@ -182,6 +182,24 @@ func TestCreateTenant_HasTheDefaultPolicy(t *testing.T) {
 	}
 }
 
+func TestRunSweep_TellsForEachDatabaseWhetherOneWasThereAlready(t *testing.T) {
+	t.Parallel()
+	a := newTestAPI(t, testOptions{})
+	run := request{method: "POST", target: "/v1/sweeps/identity/run", token: "operator"}
+	w := a.do(t, run)
+	want := `{"databases":[{"already_asked":true,"database":"data1"},{"already_asked":false,"database":"data2"},{"already_asked":true,"database":"data3"}]}`
+	if got := strings.TrimSpace(w.Body.String()); w.Code != http.StatusAccepted || got != want {
+		t.Errorf("%d %s\nwant %s", w.Code, got, want)
+	}
+	if diff := cmp.Diff([]string{"data1", "data2", "data3"}, a.jobs.got); diff != "" {
+		t.Errorf("asked for (-want +got):\n%s", diff)
+	}
+	a.jobs.err = domain.Unavailable("jobs_unavailable", "Ask again.")
+	if w = a.do(t, run); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
+		t.Errorf("without the control database: %d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
 // token asks the token endpoint with a form.
 func (a *testAPI) token(t *testing.T, form string, headers ...string) (status int, body string, header http.Header) {
 	t.Helper()

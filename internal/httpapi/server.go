@@ -19,6 +19,8 @@ type Options struct {
 	Directory      Directory
 	Administration Administration
 	Tokens         Tokens
+	Jobs           Jobs
+	Databases      []string // those that sweeps walk
 	Checks         []ReadinessCheck
 
 	CursorSecrets  [][]byte      // from which the keys of cursors derive; the first seals, all open
@@ -40,6 +42,8 @@ type server struct {
 	directory      Directory
 	administration Administration
 	tokens         Tokens
+	jobs           Jobs
+	databases      []string
 	readiness      *readiness
 	document       document
 
@@ -76,6 +80,8 @@ func New(o Options) (*API, error) {
 		directory:      o.Directory,
 		administration: o.Administration,
 		tokens:         o.Tokens,
+		jobs:           o.Jobs,
+		databases:      o.Databases,
 		readiness:      newReadiness(o.Checks, o.Log),
 		document:       published,
 		operations:     operations,

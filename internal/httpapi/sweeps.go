@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"slices"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 )
 
@@ -26,4 +28,18 @@ func encodeSweep(p identity.SweepProgress) Sweep {
 		Visited:    p.Visited,
 		Recovered:  p.Recovered,
 	}
+}
+
+// RunSweep serves POST /v1/sweeps/{kind}/run.
+func (s *server) RunSweep(ctx context.Context, request RunSweepRequestObject) (RunSweepResponseObject, error) {
+	if request.Kind != SweepKindIdentity {
+		return nil, domain.NotFound("sweep_not_found", "There is no sweep of this kind.")
+	}
+	asked, err := s.jobs.IdentitySweep(ctx, s.databases...)
+	if err != nil {
+		return nil, err
+	}
+	return RunSweep202JSONResponse{Databases: encodeAll(s.databases, func(database string) AskedSweep {
+		return AskedSweep{Database: database, AlreadyAsked: !slices.Contains(asked, database)}
+	})}, nil
 }

@@ -2,10 +2,13 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
@@ -25,11 +28,13 @@ func NewInserter(control *pgxpool.Pool, tel *telemetry.Telemetry) (*Inserter, er
 }
 
 // IdentitySweep asks for a sweep of each data database at once, whenever its
-// schedule would come. It returns how many were not already waiting or under
-// way. Unavailable when the control database can't be reached.
-func (i *Inserter) IdentitySweep(ctx context.Context, databases ...string) (asked int, err error) {
+// schedule would come. It gives the databases for which no other was waiting or
+// under way; those that are left out are swept all the same.
+//
+// Errors: unavailable jobs_unavailable.
+func (i *Inserter) IdentitySweep(ctx context.Context, databases ...string) (asked []string, err error) {
 	if len(databases) == 0 {
-		return 0, nil
+		return nil, nil
 	}
 	params := make([]river.InsertManyParams, len(databases))
 	for n, database := range databases {
@@ -37,12 +42,28 @@ func (i *Inserter) IdentitySweep(ctx context.Context, databases ...string) (aske
 	}
 	results, err := i.client.InsertMany(ctx, params)
 	if err != nil {
-		return 0, postgres.Classify(err)
+		return nil, insertFailed(err)
 	}
 	for _, result := range results {
-		if !result.UniqueSkippedAsDuplicate {
-			asked++
+		if result.UniqueSkippedAsDuplicate {
+			continue
 		}
+		var job IdentitySweep
+		if err := json.Unmarshal(result.Job.EncodedArgs, &job); err != nil {
+			return nil, fmt.Errorf("the arguments of job %d: %w", result.Job.ID, err)
+		}
+		asked = append(asked, job.Database)
 	}
 	return asked, nil
+}
+
+// insertFailed judges a failure to ask for unique jobs. Where nobody can know
+// whether they were committed, that is no outcome to worry about: they can be
+// asked for again.
+func insertFailed(err error) error {
+	if err = postgres.Classify(err); domain.KindOf(err) != domain.KindUnavailable {
+		return err
+	}
+	return domain.Unavailable("jobs_unavailable",
+		"Work can't be asked for at the moment, since the control database can't be reached or is too busy. Ask again: twice is harmless.").Because(err)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func (b *bundle) inserter(t *testing.T) *jobs.Inserter {
 	return inserter
 }
 
-func ask(t *testing.T, ctx context.Context, inserter *jobs.Inserter, databases ...string) int {
+func ask(t *testing.T, ctx context.Context, inserter *jobs.Inserter, databases ...string) []string {
 	t.Helper()
 	asked, err := inserter.IdentitySweep(ctx, databases...)
 	if err != nil {
@@ -42,24 +43,43 @@ func TestInsert_ASweepIsAskedForOnceAsLongAsItIsUnfinished(t *testing.T) {
 	t.Parallel()
 	b := setUp(t, 2)
 	inserter := b.inserter(t)
-	if asked := ask(t, t.Context(), inserter, "data1"); asked != 1 {
-		t.Errorf("the first time asked for %d sweeps, want 1", asked)
+	if asked := ask(t, t.Context(), inserter, "data1"); !slices.Equal(asked, []string{"data1"}) {
+		t.Errorf("the first time asked for sweeps of %v, want data1", asked)
 	}
 	for _, state := range []string{"available", "running", "retryable", "scheduled"} {
 		b.exec(t, `UPDATE river_job SET state = $1::text::river_job_state`, state)
-		if asked := ask(t, t.Context(), inserter, "data1"); asked != 0 {
-			t.Errorf("beside one that is %s, %d sweeps were asked for", state, asked)
+		if asked := ask(t, t.Context(), inserter, "data1"); len(asked) != 0 {
+			t.Errorf("beside one that is %s, sweeps of %v were asked for", state, asked)
 		}
 	}
-	if asked := ask(t, t.Context(), inserter, "data1", "data2"); asked != 1 {
-		t.Errorf("%d sweeps were asked for, want data2's only", asked)
+	if asked := ask(t, t.Context(), inserter, "data1", "data2"); !slices.Equal(asked, []string{"data2"}) {
+		t.Errorf("sweeps of %v were asked for, want data2's only", asked)
 	}
 	b.exec(t, `UPDATE river_job SET state = 'completed', finalized_at = now()`)
-	if asked := ask(t, t.Context(), inserter, "data1", "data2"); asked != 2 {
-		t.Errorf("after the end of both, %d sweeps were asked for", asked)
+	if asked := ask(t, t.Context(), inserter, "data1", "data2"); len(asked) != 2 {
+		t.Errorf("after the end of both, sweeps of %v were asked for", asked)
 	}
-	if asked := ask(t, t.Context(), inserter); asked != 0 {
-		t.Errorf("%d sweeps of no database were asked for", asked)
+	if asked := ask(t, t.Context(), inserter); len(asked) != 0 {
+		t.Errorf("sweeps of %v were asked for without naming a database", asked)
+	}
+}
+
+func TestInsert_WithoutTheControlDatabaseIsUnavailable(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 1)
+	settings := b.Settings(postgres.RoleAPI)
+	settings.Control = "postgres://127.0.0.1:1/nobody-listens"
+	router, err := postgres.Open(t.Context(), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer router.Close()
+	inserter, err := jobs.NewInserter(router.Control(), b.tel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inserter.IdentitySweep(t.Context(), "data1"); domain.KindOf(err) != domain.KindUnavailable || domain.CodeOf(err) != "jobs_unavailable" {
+		t.Errorf("error is %v", err)
 	}
 }
 

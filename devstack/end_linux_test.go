@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"os"
 	"syscall"
 	"testing"
 )
@@ -17,16 +18,14 @@ func TestEnd_LeavesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forEach(t, func(t *testing.T, p person) {
-				home := p.home(t)
-				s := open(t, p.devstack(home, "--durable=false", "--", "sh", "-c", offspring))
+				s := open(t, p.devstack(p.home(t), "--durable=false", "--", "sh", "-c", offspring))
 				f := s.family(t)
 				c.end(t, s)
 				if code := s.wait(); code != c.code {
 					t.Errorf("exit code %d, want %d; %s", code, c.code, s.stderr)
 				}
 				f.wantGone(t)
-				f.awaitUnlocked(t)
-				wantEmpty(t, home)
+				f.wantNoFolder(t)
 			})
 		})
 	}
@@ -36,9 +35,9 @@ func TestEnd_LeavesNothing(t *testing.T) {
 // the folder stays until another stack sweeps it away.
 func TestKilledWithItsGuardian_LeavesNoServer(t *testing.T) {
 	forEach(t, func(t *testing.T, p person) {
-		home := p.home(t)
-		s := open(t, p.devstack(home, "--durable=false", "--", "sh", "-c", offspring))
+		s := open(t, p.devstack(p.home(t), "--durable=false", "--", "sh", "-c", offspring))
 		f := s.family(t)
+		t.Cleanup(func() { _ = os.RemoveAll(f.folder) })
 		delete(f.processes, "the command's own child") // nobody is left who knows of it
 		t.Cleanup(func() { _ = syscall.Kill(number(t, s.env["BACKGROUND"]), syscall.SIGKILL) })
 
@@ -55,17 +54,15 @@ func TestKilledWithItsGuardian_LeavesNoServer(t *testing.T) {
 
 func TestParentDies_StackEnds(t *testing.T) {
 	forEach(t, func(t *testing.T, p person) {
-		home := p.home(t)
 		// The shell has more to do afterwards, so devstack is its child.
-		shell := p.command(home, "sh", "-c", `"$0" run --durable=false -- sh -c "$1"; exit`, program, offspring)
+		shell := p.command(p.home(t), "sh", "-c", `"$0" run --durable=false -- sh -c "$1"; exit`, program, offspring)
 		s := open(t, shell)
 		f := s.family(t)
 		if err := shell.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		f.wantGone(t)
-		f.awaitUnlocked(t)
-		wantEmpty(t, home)
+		f.wantNoFolder(t)
 	})
 }
 
@@ -95,7 +92,7 @@ func TestSignal_CommandDecidesTheExitCode(t *testing.T) {
 }
 
 func TestSignal_CommandThatStays_IsKilled(t *testing.T) {
-	stubborn := `trap '' TERM; env; echo; while :; do sleep 0.01; done`
+	stubborn := `trap '' TERM INT; env; echo; while :; do sleep 0.01; done`
 	t.Run("after the grace", func(t *testing.T) {
 		t.Parallel()
 		p := people()[0]
@@ -120,7 +117,7 @@ func TestSignal_CommandThatStays_IsKilled(t *testing.T) {
 func TestSignal_WhileStarting_LeavesNothing(t *testing.T) {
 	forEach(t, func(t *testing.T, p person) {
 		home := p.home(t)
-		cmd := p.devstack(home, "--durable=false", "--", "sleep", "1000")
+		cmd := p.devstack(home, "--", "sleep", "1000") // durable, and so in this folder
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

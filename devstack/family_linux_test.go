@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +17,8 @@ import (
 // family is what must be gone when a stack is: processes and a folder.
 type family struct {
 	processes map[string]int // a pidfd of each
-	lock      *os.File       // of the stack's folder
+	folder    string
+	lock      *os.File // in the folder
 }
 
 // offspring is a waiting command with a process of its own in the background.
@@ -38,13 +40,14 @@ func (s *session) family(t *testing.T) family {
 	}
 	first, _, _ := bytes.Cut(pidfile, []byte("\n"))
 	background := number(t, s.env["BACKGROUND"])
-	lock, err := os.Open(filepath.Join(filepath.Dir(filepath.Dir(data)), "lock"))
+	folder := filepath.Dir(filepath.Dir(data))
+	lock, err := os.Open(filepath.Join(folder, "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = lock.Close() })
 
-	f := family{processes: make(map[string]int), lock: lock}
+	f := family{processes: make(map[string]int), folder: folder, lock: lock}
 	for name, pid := range map[string]int{
 		"postgres":                number(t, string(first)),
 		"postgres's backend":      backend,
@@ -71,11 +74,15 @@ func (f family) wantGone(t *testing.T) {
 	}
 }
 
-// awaitUnlocked returns when nothing of the stack holds its folder.
-func (f family) awaitUnlocked(t *testing.T) {
+// wantNoFolder fails the test if the folder is there when nothing of the stack
+// holds it any more.
+func (f family) wantNoFolder(t *testing.T) {
 	t.Helper()
 	if err := unix.Flock(int(f.lock.Fd()), unix.LOCK_EX); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(f.folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there: %v", f.folder, err)
 	}
 }
 

@@ -67,7 +67,7 @@ func forEach(t *testing.T, test func(t *testing.T, p person)) {
 	}
 }
 
-// home makes an empty folder of the person's, outside of any project. Fresh
+// home makes an empty folder of the person's, outside of any project. Durable
 // stacks that are started there put their files there too.
 func (p person) home(t *testing.T) string {
 	t.Helper()

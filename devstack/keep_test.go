@@ -132,7 +132,6 @@ func TestStacks_RunSideBySide(t *testing.T) {
 	if two.end(t) != 0 {
 		t.Error(two.stderr)
 	}
-	wantEmpty(t, home)
 }
 
 func only(env map[string]string, names []string) map[string]string {

@@ -17,7 +17,6 @@ func TestRun_FolderInputOutputAndExitCodeAreTheCommands(t *testing.T) {
 		if got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
-		wantEmpty(t, home)
 	})
 }
 

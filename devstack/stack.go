@@ -45,16 +45,17 @@ func newStack(ctx context.Context, starter *process.Starter, caller string, o op
 	return s, nil
 }
 
-// openFolder is where the files go. Those that need not be durable go into memory
-// if it has room.
+// openFolder takes over the folder to keep, or makes a fresh one: in memory if
+// there is room and nothing in it need survive a power cut.
 func openFolder(account postgres.Account, caller string, o options) (*folder.Folder, error) {
 	if o.keep != "" {
 		return folder.Keep(absolute(caller, o.keep))
 	}
-	if base, ok := folder.Memory(); ok && !o.durable && account.Reaches(base) {
+	usable := func(dir string) bool { return account.Reaches(dir) && objects.Fit(dir) == nil }
+	if base, ok := folder.Memory(); ok && !o.durable && usable(base) {
 		return folder.Fresh(base)
 	}
-	return folder.Fresh(folder.Base(caller, account.Reaches))
+	return folder.Fresh(folder.Base(caller, usable))
 }
 
 func (s *stack) start(ctx context.Context, starter *process.Starter, account postgres.Account, caller string, o options) error {

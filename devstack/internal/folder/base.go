@@ -13,36 +13,37 @@ import (
 const ignored = ".holdfast"
 
 // Base is where fresh folders go: the project's ignored folder when from lies
-// in the project and reachable says that the database's user can come there,
-// else the system's folder for temporary files.
-func Base(from string, reachable func(dir string) bool) string {
+// in the project and usable says that the servers can work there, else the
+// system's folder for temporary files.
+func Base(from string, usable func(dir string) bool) string {
 	root, ok := projectRoot(from)
 	if !ok {
 		return os.TempDir()
 	}
 	base := filepath.Join(root, ignored)
-	if MakeTraversable(base) != nil || !reachable(base) {
+	if MakeTraversable(base) != nil || !usable(base) {
 		return os.TempDir()
 	}
 	return base
 }
 
-// memory is Linux's file system in memory, for shared memory by its origin.
+// memory is Linux's file system in memory.
 const memory = "/dev/shm"
 
-// leastMemory is what must be free there: test databases need about a
-// quarter, and a full one would fail them.
+// leastMemory is how many bytes must be free there: the tests' databases need
+// about a quarter, and a full one would fail them.
 const leastMemory = 4 << 30
 
-// Memory is a base for files that need not outlive the machine, where making
-// and dropping a database costs a few milliseconds: the file system in memory, if
-// there is one with room.
+// Memory is a base for files that need not outlive the machine: the file system
+// in memory, if there is one with room. A database is made and dropped there in
+// milliseconds, whatever the disk is busy with.
 func Memory() (string, bool) {
-	var free unix.Statfs_t
-	if unix.Statfs(memory, &free) != nil || free.Bavail*uint64(free.Bsize) < leastMemory || unix.Access(memory, unix.W_OK) != nil {
+	var space unix.Statfs_t
+	if unix.Statfs(memory, &space) != nil || unix.Access(memory, unix.W_OK) != nil {
 		return "", false
 	}
-	return memory, true
+	free := uint64(space.Bavail) * uint64(space.Bsize)
+	return memory, free >= leastMemory
 }
 
 // Temporary makes or finds again the folder of that name among the system's

@@ -45,8 +45,8 @@ type gateway struct {
 // startGateway starts the server over the objects in root, an existing folder,
 // and returns when it listens. It changes this process's working directory.
 func startGateway(ctx context.Context, root string, keys Keys) (*gateway, error) {
-	if err := (meta.XattrMeta{}).Test(root); err != nil {
-		return nil, fmt.Errorf("%s can't hold objects: %w", root, err)
+	if err := Fit(root); err != nil {
+		return nil, err
 	}
 	storage, err := posix.New(root, meta.XattrMeta{}, posix.PosixOpts{CopyObjectThreshold: maxCopy})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/versity/versitygw/backend/meta"
 )
 
 // Server is a running S3 server with one bucket.
@@ -54,6 +55,15 @@ func Start(ctx context.Context, folder, bucket string, keys Keys) (*Server, erro
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
+}
+
+// Fit tells whether a server's folder can be in dir: the gateway writes what it
+// knows of an object into the file's extended attributes.
+func Fit(dir string) error {
+	if err := (meta.XattrMeta{}).Test(dir); err != nil {
+		return fmt.Errorf("%s can't hold objects: %w", dir, err)
+	}
+	return nil
 }
 
 // Root is where a server over folder keeps its objects.

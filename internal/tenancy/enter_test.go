@@ -83,14 +83,15 @@ func TestEnter_EveryRefusalHasItsKindAndCode(t *testing.T) {
 		}
 		for way, run := range ways {
 			err := run()
-			if domain.KindOf(err) != c.kind || domain.CodeOf(err) != c.code {
+			known, pg := new(domain.Error), new(pgconn.PgError)
+			if !errors.As(err, &known) || known.Kind != c.kind || known.Code != c.code {
 				t.Errorf("%s, refused %s: %v, want %v %s", c.name, way, err, c.kind, c.code)
+				continue
 			}
-			var known *domain.Error
-			if retryable := c.kind == domain.KindUnavailable; errors.As(err, &known) && (known.RetryAfter > 0) != retryable {
+			if retryable := c.kind == domain.KindUnavailable; (known.RetryAfter > 0) != retryable {
 				t.Errorf("%s: retry after %v", c.name, known.RetryAfter)
 			}
-			if pg := new(pgconn.PgError); !errors.As(err, &pg) || strings.Contains(known.Detail, pg.Message) {
+			if !errors.As(err, &pg) || strings.Contains(known.Detail, pg.Message) {
 				t.Errorf("%s: the caller is told %q, and the log %v", c.name, known.Detail, err)
 			}
 		}

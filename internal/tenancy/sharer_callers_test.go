@@ -29,7 +29,7 @@ type deciders struct {
 	transactions [][]int
 }
 
-func (d *deciders) decide(_ context.Context, _ *postgres.Database, _ domain.TenantID, all []*question) error {
+func (d *deciders) decide(ctx context.Context, _ *postgres.Database, _ domain.TenantID, all []*question) error {
 	asked := make([]int, len(all))
 	for i, q := range all {
 		asked[i] = q.asked
@@ -39,6 +39,9 @@ func (d *deciders) decide(_ context.Context, _ *postgres.Database, _ domain.Tena
 	d.mu.Unlock()
 	if d.begin != nil {
 		<-d.begin
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	if d.refuse != nil {
 		if err := d.refuse(asked); err != nil {

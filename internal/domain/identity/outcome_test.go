@@ -85,7 +85,7 @@ func TestConnectionLostBeforeTheCommitPoint_IsUnavailable_AndLeavesNothing(t *te
 	steps := map[string]testkit.Moment{
 		"in the prepare": testkit.Statement("INSERT INTO operations"), "at the prepare's commit": prepareCommit,
 		"in the claim": testkit.Statement("INSERT INTO claims"), "at the claim's commit": claimCommit,
-		"in the commit's lock": testkit.Statement("FOR UPDATE) o"), "in the commit's insert": testkit.Statement("INSERT INTO accounts"),
+		"in the commit's lock": testkit.Statement("FOR UPDATE) o"), // the rest of it goes out with the commit itself
 	}
 	var all []lost
 	for name, moment := range steps {

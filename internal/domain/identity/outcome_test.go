@@ -2,6 +2,7 @@ package identity
 
 import (
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
@@ -54,7 +55,7 @@ func TestAnswerOfTheCommitLost_WithoutAKeyALookupFindsTheAccount(t *testing.T) {
 func TestCommitLost_NothingIsThereAndTheKeyMakesIt(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t, Options{})
-	r := d.remote(t, Options{})
+	r := d.remote(t, Options{Deadline: time.Minute}) // time enough for the retry to meet it
 	req := d.requestOn("ada", together)
 	r.network.CutBefore(t, createCommit)
 	_, err := r.Create(t.Context(), d.scope, req)

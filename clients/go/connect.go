@@ -1,15 +1,10 @@
 package holdfast
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
-
-	"golang.org/x/oauth2"
-	"golang.org/x/oauth2/clientcredentials"
 )
 
 // settings are what Options change.
@@ -17,6 +12,15 @@ type settings struct {
 	doer     HttpRequestDoer
 	attempts int
 	scopes   []string
+}
+
+// newSettings are the defaults with the options' changes.
+func newSettings(options []Option) settings {
+	s := settings{doer: &http.Client{Timeout: time.Minute}, attempts: defaultAttempts}
+	for _, option := range options {
+		option(&s)
+	}
+	return s
 }
 
 // Option changes how Connect's client works.
@@ -33,29 +37,15 @@ func WithAttempts(n int) Option { return func(s *settings) { s.attempts = max(n,
 // WithScopes asks for tokens with fewer scopes than the key's principal has.
 func WithScopes(scopes ...string) Option { return func(s *settings) { s.scopes = scopes } }
 
-// keyForm is an API key: hf_<id>_<secret>.
-var keyForm = regexp.MustCompile(`^(hf_[0-9a-f]+)_[A-Za-z0-9_-]+$`)
-
 // Connect makes a client for the API at baseURL that calls as the principal
 // whose API key is given. It sends nothing yet.
 func Connect(baseURL, apiKey string, options ...Option) (*ClientWithResponses, error) {
-	parts := keyForm.FindStringSubmatch(apiKey)
-	if parts == nil {
-		return nil, errors.New("holdfast: the API key is not of the form hf_<id>_<secret>") // the key itself is never shown
+	s := newSettings(options)
+	tokens, err := newTokenSource(baseURL, apiKey, s)
+	if err != nil {
+		return nil, err
 	}
-	s := settings{doer: &http.Client{Timeout: time.Minute}, attempts: defaultAttempts}
-	for _, option := range options {
-		option(&s)
-	}
-	base := strings.TrimSuffix(baseURL, "/")
-	tokens := &tokenSource{doer: s.doer, config: clientcredentials.Config{
-		ClientID:     parts[1],
-		ClientSecret: apiKey,
-		TokenURL:     base + "/v1/oauth/token",
-		Scopes:       s.scopes,
-		AuthStyle:    oauth2.AuthStyleInHeader, // else it would try both ways
-	}}
-	client, err := NewClientWithResponses(base, WithHTTPClient(&transport{doer: s.doer, tokens: tokens, attempts: s.attempts}))
+	client, err := NewClientWithResponses(strings.TrimSuffix(baseURL, "/"), WithHTTPClient(&transport{doer: s.doer, tokens: tokens, attempts: s.attempts}))
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +22,23 @@ type tokenSource struct {
 
 	mu    sync.Mutex
 	token *oauth2.Token
+}
+
+// keyForm is an API key: hf_<id>_<secret>.
+var keyForm = regexp.MustCompile(`^(hf_[0-9a-f]+)_[A-Za-z0-9_-]+$`)
+
+func newTokenSource(baseURL, apiKey string, s settings) (*tokenSource, error) {
+	parts := keyForm.FindStringSubmatch(apiKey)
+	if parts == nil {
+		return nil, errors.New("holdfast: the API key is not of the form hf_<id>_<secret>") // the key itself is never shown
+	}
+	return &tokenSource{doer: s.doer, config: clientcredentials.Config{
+		ClientID:     parts[1],
+		ClientSecret: apiKey,
+		TokenURL:     strings.TrimSuffix(baseURL, "/") + "/v1/oauth/token",
+		Scopes:       s.scopes,
+		AuthStyle:    oauth2.AuthStyleInHeader, // else it would try both ways
+	}}, nil
 }
 
 // renewEarly is how long before its end a token is given up: longer than a

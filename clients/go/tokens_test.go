@@ -97,3 +97,18 @@ func TestTokens_ARefusedKeyIsAnErrorLikeOthers(t *testing.T) {
 		t.Errorf("asked %d times", s.granted)
 	}
 }
+
+func TestBuyToken_GivesTheTokenAsItWasSold(t *testing.T) {
+	t.Parallel()
+	s := &service{grant: func(_ int, w *httptest.ResponseRecorder) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"access_token":"t","token_type":"Bearer","expires_in":900,"scope":"identity:read"}`)
+	}}
+	got, err := holdfast.BuyToken(t.Context(), "https://holdfast.test/", testKey, holdfast.WithHTTPDoer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(holdfast.Token{AccessToken: "t", TokenType: "Bearer", ExpiresIn: 900, Scope: "identity:read"}, got); diff != "" {
+		t.Errorf("token (-want +got):\n%s", diff)
+	}
+}

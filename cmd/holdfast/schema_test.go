@@ -22,7 +22,7 @@ type result struct {
 	stdout, stderr string
 }
 
-func holdfast(t *testing.T, environ []string, args ...string) result {
+func execute(t *testing.T, environ []string, args ...string) result {
 	t.Helper()
 	var stdout, stderr strings.Builder
 	code := run(t.Context(), args, environ, &stdout, &stderr)
@@ -39,16 +39,16 @@ func TestSchemaUp_FromNothing_LetsTheServingRolesServe(t *testing.T) {
 	for name, environ := range map[string][]string{"separate databases": separate, "one database": one} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := holdfast(t, environ, "schema", "status"); got.code != exitDiffers || !strings.Contains(got.stdout, "run holdfast schema up") {
+			if got := execute(t, environ, "schema", "status"); got.code != exitDiffers || !strings.Contains(got.stdout, "run holdfast schema up") {
 				t.Errorf("status before: %+v, want code %d and what to run", got, exitDiffers)
 			}
-			if got := holdfast(t, environ, "schema", "up"); got.code != exitOK || !strings.HasSuffix(got.stdout, upToDate) {
+			if got := execute(t, environ, "schema", "up"); got.code != exitOK || !strings.HasSuffix(got.stdout, upToDate) {
 				t.Fatalf("up: %+v", got)
 			}
-			if diff := cmp.Diff(result{exitOK, upToDate, ""}, holdfast(t, environ, "schema", "up"), cmp.AllowUnexported(result{})); diff != "" {
+			if diff := cmp.Diff(result{exitOK, upToDate, ""}, execute(t, environ, "schema", "up"), cmp.AllowUnexported(result{})); diff != "" {
 				t.Errorf("up again (-want +got):\n%s", diff)
 			}
-			if got := holdfast(t, environ, "schema", "status"); got.code != exitOK || !strings.HasSuffix(got.stdout, upToDate) {
+			if got := execute(t, environ, "schema", "status"); got.code != exitOK || !strings.HasSuffix(got.stdout, upToDate) {
 				t.Errorf("status after: %+v", got)
 			}
 			checkServing(t, append(environ, "HOLDFAST_SERVER_KEYS=dev1:"+strings.Repeat("5e", 32)))
@@ -85,7 +85,7 @@ func TestSchemaUp_SeveralAtOnce(t *testing.T) {
 	results := make([]result, 3)
 	for i := range results {
 		group.Go(func() error {
-			results[i] = holdfast(t, environ, "schema", "up")
+			results[i] = execute(t, environ, "schema", "up")
 			return nil
 		})
 	}
@@ -120,7 +120,7 @@ func TestSchemaStatus_JSON(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	out := holdfast(t, installation.Environ(), "schema", "status", "--json")
+	out := execute(t, installation.Environ(), "schema", "status", "--json")
 	if out.code != exitDiffers {
 		t.Fatalf("status: %+v, want code %d", out, exitDiffers)
 	}
@@ -202,7 +202,7 @@ func TestExitCodes(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := holdfast(t, test.environ, test.args...)
+			got := execute(t, test.environ, test.args...)
 			if got.code != test.code || !strings.HasPrefix(got.stderr, test.stderr) || strings.Contains(got.stderr, "hunter2") {
 				t.Errorf("code %d, errors:\n%s\nwant %d:\n%s", got.code, got.stderr, test.code, test.stderr)
 			}

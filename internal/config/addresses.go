@@ -59,9 +59,8 @@ func (l *loader) issuer(text string, environment Environment, apiAddress string)
 		l.problem(variable, "is required outside of development: the https URL that clients know the API by")
 		return ""
 	}
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
-		u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#") || strings.HasSuffix(text, "/") {
+	u := plainURL(text)
+	if u == nil || strings.HasSuffix(text, "/") {
 		l.problem(variable, "is not a URL without user, query, fragment and trailing slash")
 		return ""
 	}
@@ -69,4 +68,15 @@ func (l *loader) issuer(text string, environment Environment, apiAddress string)
 		l.problem(variable, "must be https outside of development")
 	}
 	return text
+}
+
+// plainURL is an http or https URL that names a host, and neither user, query
+// nor fragment; nil for anything else.
+func plainURL(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" ||
+		u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#") {
+		return nil
+	}
+	return u
 }

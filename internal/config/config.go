@@ -11,9 +11,10 @@ import (
 type Process string
 
 const (
-	API    Process = "api"
-	Worker Process = "worker"
-	Schema Process = "schema" // "holdfast schema …"
+	API         Process = "api"
+	Worker      Process = "worker"
+	Schema      Process = "schema" // "holdfast schema …"
+	CommandLine Process = "cli"    // the other commands of "holdfast", which call the API
 )
 
 // Environment says how much is asked of the configuration.
@@ -47,6 +48,9 @@ type Config struct {
 	APIAddress     string // host:port
 	MetricsAddress string // host:port; empty for none
 	Issuer         string // a URL without a trailing slash
+
+	URL    string // the API's, as the command line calls it
+	APIKey Secret // likewise
 
 	Drain    time.Duration // how long requests or jobs under way may take to end
 	LogLevel slog.Level

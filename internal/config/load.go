@@ -46,6 +46,9 @@ func (l *loader) problem(name, format string, args ...any) {
 
 func (l *loader) load() Config {
 	v := l.variables
+	if l.process == CommandLine {
+		return l.commandLine(v)
+	}
 	c := Config{Process: l.process, Environment: l.environment(v.Environment), LogLevel: l.logLevel(v.LogLevel)}
 	c.ControlURL, c.DataURLs, c.Placement = l.databases(v)
 	c.Pooler = l.pooler(v.Pooler)

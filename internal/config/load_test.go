@@ -138,6 +138,20 @@ func TestLoad_AProcessReadsOnlyItsOwn(t *testing.T) {
 	}
 }
 
+func TestLoad_TheCommandLineCallsAsTheFirstOperatorWithoutAKeyOfItsOwn(t *testing.T) {
+	t.Parallel()
+	want := config.Config{Process: config.CommandLine, URL: "http://127.0.0.1:8080", APIKey: config.NewSecret(operatorKey)}
+	got, err := config.Load(config.CommandLine, full())
+	if diff := cmp.Diff(want, got, sameSecrets); err != nil || diff != "" {
+		t.Errorf("configuration: %v (-want +got):\n%s", err, diff)
+	}
+	want.URL, want.APIKey = "https://holdfast.example", config.NewSecret(secondKey)
+	got, err = config.Load(config.CommandLine, full("HOLDFAST_URL=https://holdfast.example", "HOLDFAST_API_KEY="+secondKey))
+	if diff := cmp.Diff(want, got, sameSecrets); err != nil || diff != "" {
+		t.Errorf("configuration: %v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestLoad_TellsEveryProblemAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := config.Load(config.API, []string{
@@ -191,8 +205,9 @@ func TestLoad_TellsWhatIsMissing(t *testing.T) {
 	tests := map[config.Process][]string{
 		config.API: {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_API_PASSWORD: is required",
 			"HOLDFAST_ISSUER: is required", "HOLDFAST_SERVER_KEYS: is required"},
-		config.Worker: {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_WORKER_PASSWORD: is required"},
-		config.Schema: {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_OWNER_PASSWORD: is required"},
+		config.Worker:      {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_WORKER_PASSWORD: is required"},
+		config.Schema:      {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_OWNER_PASSWORD: is required"},
+		config.CommandLine: {"HOLDFAST_API_KEY: is required"},
 	}
 	for process, want := range tests {
 		_, err := config.Load(process, nil)
@@ -232,6 +247,8 @@ func TestLoad_Refuses(t *testing.T) {
 			"HOLDFAST_OPERATOR_KEY: has a secret that is not base64url of 32 bytes"},
 		"a pooler for the schema": {config.Schema, "HOLDFAST_POOLER=transaction",
 			"HOLDFAST_POOLER: the schema needs direct connections: its lock is a session's, which a pooler shares. Give the databases' own URLs, and no pooler"},
+		"a user in the API's URL": {config.CommandLine, "HOLDFAST_URL=https://hunter2@holdfast.example",
+			"HOLDFAST_URL: is not an http or https URL without user, query and fragment"},
 		"no data database": {config.Worker, "HOLDFAST_DATA_URLS= ", "HOLDFAST_DATA_URLS: names no database"},
 	}
 	for name, test := range tests {
@@ -264,9 +281,10 @@ func TestLoad_ShowsNoSecret(t *testing.T) {
 	for _, variable := range []string{
 		"HOLDFAST_CONTROL_URL", "HOLDFAST_DATA_URLS", "HOLDFAST_OWNER_PASSWORD", "HOLDFAST_API_PASSWORD",
 		"HOLDFAST_WORKER_PASSWORD", "HOLDFAST_SERVER_KEYS", "HOLDFAST_OPERATOR_KEY", "HOLDFAST_SECOND_OPERATOR_KEY",
+		"HOLDFAST_URL", "HOLDFAST_API_KEY",
 	} {
 		for _, form := range []string{"%s", "%s\x00", "postgres://u:%s@h/d", "postgres://%s:%%zz@h/d", "data1=postgres://u:%s@h/d", "k:%s", "hf_%s_x"} {
-			for _, process := range []config.Process{config.API, config.Worker, config.Schema} {
+			for _, process := range []config.Process{config.API, config.Worker, config.Schema, config.CommandLine} {
 				_, err := config.Load(process, full(variable+"="+fmt.Sprintf(form, secret)))
 				if err != nil && strings.Contains(err.Error(), secret) {
 					t.Errorf("%s: %v", variable, err)
@@ -278,7 +296,7 @@ func TestLoad_ShowsNoSecret(t *testing.T) {
 
 func TestConfig_NoFormattingShowsASecret(t *testing.T) {
 	t.Parallel()
-	for _, process := range []config.Process{config.API, config.Worker, config.Schema} {
+	for _, process := range []config.Process{config.API, config.Worker, config.Schema, config.CommandLine} {
 		c, err := config.Load(process, full("HOLDFAST_POOLER=none"))
 		if err != nil {
 			t.Fatal(err)

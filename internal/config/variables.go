@@ -25,12 +25,15 @@ type variables struct {
 	WorkerPassword string `env:"HOLDFAST_WORKER_PASSWORD" read:"worker schema" default:"required by the worker" help:"Of the role holdfast_worker; \"schema up\" sets it when it is given"`
 
 	ServerKeys        string `env:"HOLDFAST_SERVER_KEYS" read:"api" default:"required" help:"The keys that secrets derive from: \"ID:KEY ID:KEY …\", each key 64 hexadecimal digits. The first is used; the others still verify"`
-	OperatorKey       string `env:"HOLDFAST_OPERATOR_KEY" read:"api" default:"none" help:"The API key of the first operator, who is made when there is none yet: \"hf_ID_SECRET\""`
+	OperatorKey       string `env:"HOLDFAST_OPERATOR_KEY" read:"api cli" default:"none" help:"The API key of the first operator, who is made when there is none yet: \"hf_ID_SECRET\""`
 	SecondOperatorKey string `env:"HOLDFAST_SECOND_OPERATOR_KEY" read:"api" default:"none" help:"Likewise of a second operator; in development only, since one hand must not hold two persons' keys"`
 
 	APIAddress     string `env:"HOLDFAST_API_ADDRESS" read:"api" default:"\"127.0.0.1:8080\" in development, else \":8080\"" help:"Where the API listens"`
 	MetricsAddress string `env:"HOLDFAST_METRICS_ADDRESS" read:"api worker" default:"\"127.0.0.1:9090\", the worker's \"127.0.0.1:9091\"" help:"Where the private port listens, with the metrics; empty turns it off"`
 	Issuer         string `env:"HOLDFAST_ISSUER" read:"api" default:"in development the API's address, else required" help:"The URL that tokens name as their issuer; https outside of development"`
+
+	URL    string `env:"HOLDFAST_URL" read:"cli" envDefault:"http://127.0.0.1:8080" help:"The API that \"holdfast\" calls"`
+	APIKey string `env:"HOLDFAST_API_KEY" read:"cli" default:"\"HOLDFAST_OPERATOR_KEY\"" help:"The API key that \"holdfast\" calls with: an operator's, but for \"holdfast token\""`
 
 	DrainSeconds string `env:"HOLDFAST_DRAIN_SECONDS" read:"api worker" envDefault:"20" help:"How long a stopping process lets requests or jobs under way end"`
 	LogLevel     string `env:"HOLDFAST_LOG_LEVEL" read:"api worker schema" envDefault:"info" help:"\"debug\", \"info\", \"warn\" or \"error\""`

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	holdfast "github.com/holdfast-dev/holdfast/clients/go"
+)
+
+// plain puts what went wrong with a call into words for people: the problem's
+// detail and the places that it points at, and what is needed to ask about it.
+func plain(api string, err error) error {
+	var refused *holdfast.Error
+	var unsent *url.Error
+	switch {
+	case errors.As(err, &refused) && refused.Code == "":
+		return fmt.Errorf("%s answers with HTTP status %d, and not as Holdfast does", api, refused.Status)
+	case errors.As(err, &refused):
+		return errors.New(refusal(refused))
+	case errors.As(err, &unsent):
+		return fmt.Errorf("%s doesn't answer: %w", api, unsent.Err)
+	default:
+		return err
+	}
+}
+
+func refusal(e *holdfast.Error) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s (%s, request %s)", e.Detail, e.Code, e.RequestID)
+	if e.Errors != nil {
+		for _, at := range *e.Errors {
+			fmt.Fprintf(&text, "\n  %s: %s", at.Pointer, at.Code)
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	holdfast "github.com/holdfast-dev/holdfast/clients/go"
+	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+// remote is what the commands over the API share.
+type remote struct {
+	environ []string
+	asJSON  bool // --json
+}
+
+// noun is a group of commands on one kind of thing.
+func (r *remote) noun(use, short string, commands ...*cobra.Command) *cobra.Command {
+	command := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.PersistentFlags().BoolVar(&r.asJSON, "json", false, "print JSON, as the API gives it; a list is one array")
+	command.AddCommand(commands...)
+	return command
+}
+
+// caller is how a command calls the API: with a client, or with the key itself.
+type caller struct {
+	*holdfast.ClientWithResponses
+	url, key string
+}
+
+// call makes what a command runs: it asks the API, and prints what it is given.
+func (r *remote) call(ask func(ctx context.Context, api caller, args []string) (answer, error)) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		c, err := config.Load(config.CommandLine, r.environ)
+		if err != nil {
+			return exitError{exitUsage, fmt.Errorf("the configuration is wrong:\n%w", err)}
+		}
+		api := caller{url: c.URL, key: c.APIKey.Reveal()}
+		if api.ClientWithResponses, err = holdfast.Connect(api.url, api.key); err != nil {
+			return err
+		}
+		given, err := ask(command.Context(), api, args)
+		if err != nil {
+			return plain(api.url, err)
+		}
+		return given.print(command.OutOrStdout(), r.asJSON)
+	}
+}
+
+// arguments takes one argument of each name, in this order. All but NAME are
+// ids: what isn't one must not become a part of a path.
+func arguments(names ...string) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		if len(args) != len(names) {
+			return fmt.Errorf("usage: %s", command.UseLine())
+		}
+		for i, name := range names {
+			if _, err := domain.ParseID[struct{}](args[i]); err != nil && name != "NAME" {
+				return fmt.Errorf("%s %q is not an id", name, args[i])
+			}
+		}
+		return nil
+	}
+}
+
+// everything walks the pages of a list to its end.
+func everything[T any](page func(cursor *string) (things []T, next *string, err error)) ([]T, error) {
+	all := []T{}
+	for cursor := (*string)(nil); ; {
+		things, next, err := page(cursor)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, things...)
+		if next == nil {
+			return all, nil
+		}
+		cursor = next
+	}
+}
+
+// pageSize is the most that a page has.
+const pageSize int64 = 200

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/httpapi"
+	"github.com/holdfast-dev/holdfast/internal/jobs"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
+	"github.com/holdfast-dev/holdfast/web"
+)
+
+// service is the API on databases of the test's own.
+type service struct {
+	installation *testkit.Installation
+	url          string
+	operatorKey  string
+	tokens       *tenancy.Tokens
+}
+
+func serve(t *testing.T, databases ...string) *service {
+	t.Helper()
+	s := &service{installation: testkit.Databases(t, len(databases)), operatorKey: tenancy.GenerateKey(time.Now())}
+	router := s.installation.Router(t, postgres.RoleAPI)
+	tel := &telemetry.Telemetry{Log: slog.New(slog.DiscardHandler), Tracers: tracenoop.NewTracerProvider(), Meters: metricnoop.NewMeterProvider()}
+	var secret [32]byte
+	rand.Read(secret[:])
+	keys, err := tenancy.NewServerKeys(tenancy.ServerKey{ID: "k1", Secret: secret})
+	must(t, err)
+	store := tenancy.NewStore(router.Control(), tenancy.NewGates(router), keys, time.Now)
+	_, err = store.Bootstrap(t.Context(), []tenancy.BootstrapKey{{Name: "first", Key: s.operatorKey}})
+	must(t, err)
+	s.tokens, err = tenancy.NewTokens(store, tenancy.TokenSettings{Issuer: "https://holdfast.example"}, tel.Log)
+	must(t, err)
+	must(t, s.tokens.Poll(t.Context()))
+	inserter, err := jobs.NewInserter(router.Control(), tel)
+	must(t, err)
+	api, err := httpapi.New(httpapi.Options{
+		Document: web.OpenAPI, Directory: identity.New(router, nil, identity.Options{}), Administration: store, Tokens: s.tokens,
+		Jobs: inserter, Databases: databases, CursorSecrets: [][]byte{secret[:]}, Log: tel.Log, Tracers: tel.Tracers, Meters: tel.Meters,
+	})
+	must(t, err)
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// as is the environment of somebody with a key.
+func (s *service) as(key string) []string {
+	return []string{"HOLDFAST_URL=" + s.url, "HOLDFAST_API_KEY=" + key}
+}
+
+// said runs a command as the operator and gives what it prints.
+func (s *service) said(t *testing.T, args ...string) string {
+	t.Helper()
+	got := execute(t, s.as(s.operatorKey), args...)
+	if got.code != exitOK || got.stderr != "" {
+		t.Fatalf("%v: %+v", args, got)
+	}
+	return got.stdout
+}
+
+// told likewise reads what it prints with --json.
+func told[T any](t *testing.T, s *service, args ...string) (value T) {
+	t.Helper()
+	text := s.said(t, append(args, "--json")...)
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatalf("%v: %v in %s", args, err, text)
+	}
+	return value
+}
+
+// refused runs a command that must fail, and gives the error that it prints.
+func refused(t *testing.T, environ []string, code int, args ...string) string {
+	t.Helper()
+	got := execute(t, environ, args...)
+	if got.code != code || got.stdout != "" {
+		t.Fatalf("%v: %+v, want code %d", args, got, code)
+	}
+	return got.stderr
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	holdfast "github.com/holdfast-dev/holdfast/clients/go"
+)
+
+var tenantView = view[holdfast.Tenant]{
+	{"ID", func(t holdfast.Tenant) string { return t.ID }},
+	{"NAME", func(t holdfast.Tenant) string { return t.Name }},
+	{"STATE", func(t holdfast.Tenant) string { return t.State }},
+	{"HANDLES", func(t holdfast.Tenant) string { return t.HandlePolicy }},
+	{"CREATED", func(t holdfast.Tenant) string { return when(t.CreatedAt) }},
+}
+
+func newTenant(r *remote) *cobra.Command {
+	return r.noun("tenant", "Make, show, suspend and resume tenants",
+		newTenantCreate(r), newTenantList(r), newTenantShow(r), newTenantSuspend(r), newTenantResume(r))
+}
+
+func newTenantCreate(r *remote) *cobra.Command {
+	var policy string
+	command := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make a tenant",
+		Args:  arguments("NAME"),
+		RunE: r.call(func(ctx context.Context, api caller, args []string) (answer, error) {
+			made, err := api.CreateTenantWithResponse(ctx, nil, holdfast.NewTenant{
+				Name: args[0], HandlePolicy: (*holdfast.NewTenantHandlePolicy)(&policy),
+			})
+			if err != nil {
+				return answer{}, err
+			}
+			return tenantView.one(*made.JSON201), nil
+		}),
+	}
+	command.Flags().StringVar(&policy, "handle-policy", "ascii", "which handles are allowed, ascii or unicode; it never changes")
+	return command
+}
+
+func newTenantList(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the tenants",
+		Args:  arguments(),
+		RunE: r.call(func(ctx context.Context, api caller, _ []string) (answer, error) {
+			all, err := everything(func(cursor *string) ([]holdfast.Tenant, *string, error) {
+				page, err := api.ListTenantsWithResponse(ctx, &holdfast.ListTenantsParams{Limit: new(pageSize), Cursor: cursor})
+				if err != nil {
+					return nil, nil, err
+				}
+				return page.JSON200.Tenants, page.JSON200.NextCursor, nil
+			})
+			return tenantView.table(all), err
+		}),
+	}
+}
+
+func newTenantShow(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show TENANT",
+		Short: "Show a tenant",
+		Args:  arguments("TENANT"),
+		RunE: r.call(func(ctx context.Context, api caller, args []string) (answer, error) {
+			tenant, err := api.GetTenantWithResponse(ctx, args[0])
+			if err != nil {
+				return answer{}, err
+			}
+			return tenantView.one(*tenant.JSON200), nil
+		}),
+	}
+}
+
+func newTenantSuspend(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "suspend TENANT",
+		Short: "Refuse a tenant's calls from now on",
+		Args:  arguments("TENANT"),
+		RunE: r.call(func(ctx context.Context, api caller, args []string) (answer, error) {
+			tenant, err := api.SuspendTenantWithResponse(ctx, args[0])
+			if err != nil {
+				return answer{}, err
+			}
+			return tenantView.one(*tenant.JSON200), nil
+		}),
+	}
+}
+
+func newTenantResume(r *remote) *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume TENANT",
+		Short: "Take a suspended tenant's calls again",
+		Args:  arguments("TENANT"),
+		RunE: r.call(func(ctx context.Context, api caller, args []string) (answer, error) {
+			tenant, err := api.ResumeTenantWithResponse(ctx, args[0])
+			if err != nil {
+				return answer{}, err
+			}
+			return tenantView.one(*tenant.JSON200), nil
+		}),
+	}
+}

@@ -3,20 +3,15 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"os"
-	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-dev/holdfast/clients/go"
 )
 
 // interruptACreation kills the API between claim and commit. It holds the
-// commit up as a slow disk would, with a lock on the accounts, so that the
-// moment is certain; the kill is a real one.
+// databases up with locks, as a slow disk would, so that the moment is certain;
+// the kill is a real one.
 func interruptACreation(ctx context.Context, s *stack, n *narrator) error {
 	n.chapter("An interruption")
 	ghost := newAccount("ghost", "contested@example.com")
@@ -70,44 +65,27 @@ func interruptACreation(ctx context.Context, s *stack, n *narrator) error {
 	return nil
 }
 
-const (
-	// Readers and the claims go on; who inserts an account waits.
-	sqlHoldAccounts = `LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE`
-	sqlAsTenant     = `SELECT set_config('holdfast.tenant', $1, true)`
-	sqlCountClaims  = `SELECT count(*) FROM claims WHERE key IN ($1, $2)`
-)
-
+// killWhileCreating kills the API when an account's keys are claimed and its
+// commit has begun. Claims are held up until the prepared operation is seen and
+// its row is held, which the commit needs first of all.
 func (s *stack) killWhileCreating(ctx context.Context, account holdfast.NewAccount) error {
-	databases, err := ownerConnections(ctx)
+	claims, err := holdClaims(ctx, s.acme.id)
 	if err != nil {
 		return err
 	}
-	var held []pgx.Tx
-	defer func() {
-		for _, tx := range held {
-			tx.Rollback(context.WithoutCancel(ctx))
-			tx.Conn().Close(context.WithoutCancel(ctx))
-		}
-	}()
-	for _, db := range databases {
-		tx, err := db.Begin(ctx)
-		if err != nil {
-			return err
-		}
-		held = append(held, tx)
-		if _, err := tx.Exec(ctx, sqlHoldAccounts); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, sqlAsTenant, s.acme.id); err != nil {
-			return err
-		}
-	}
+	defer claims.release(ctx)
 	answered := make(chan error, 1)
 	go func() {
 		_, err := s.acme.client.CreateAccountWithResponse(ctx, nil, account)
 		answered <- err
 	}()
-	if err := awaitClaims(ctx, held, account, answered); err != nil {
+	operation, err := holdOperation(ctx, s.acme.id)
+	if err != nil {
+		return err
+	}
+	defer operation.release(ctx)
+	claims.release(ctx)
+	if err := operation.awaitClaims(ctx, account); err != nil {
 		return err
 	}
 	s.api.Kill()
@@ -115,48 +93,6 @@ func (s *stack) killWhileCreating(ctx context.Context, account holdfast.NewAccou
 		return errors.New("the creation was answered by a process that was dead")
 	}
 	return nil
-}
-
-// awaitClaims waits until both keys of the account are claimed.
-func awaitClaims(ctx context.Context, databases []pgx.Tx, account holdfast.NewAccount, answered <-chan error) error {
-	for patience := time.Now().Add(2 * time.Second); time.Now().Before(patience); {
-		claims := 0
-		for _, tx := range databases {
-			var n int
-			if err := tx.QueryRow(ctx, sqlCountClaims, account.Handle, *account.Email).Scan(&n); err != nil {
-				return err
-			}
-			claims += n
-		}
-		if claims == 2 {
-			return nil
-		}
-		select {
-		case err := <-answered:
-			return fmt.Errorf("the creation was answered too soon: %v", err)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	return errors.New("the keys were not claimed")
-}
-
-// ownerConnections connect to every data database, as the role that owns it.
-func ownerConnections(ctx context.Context) ([]*pgx.Conn, error) {
-	var connections []*pgx.Conn
-	for _, entry := range strings.Fields(os.Getenv("HOLDFAST_DATA_URLS")) {
-		_, url, _ := strings.Cut(entry, "=")
-		config, err := pgx.ParseConfig(url)
-		if err != nil {
-			return nil, errors.New("HOLDFAST_DATA_URLS can't be read")
-		}
-		config.User, config.Password = "holdfast_owner", os.Getenv("HOLDFAST_OWNER_PASSWORD")
-		conn, err := pgx.ConnectConfig(ctx, config)
-		if err != nil {
-			return nil, err
-		}
-		connections = append(connections, conn)
-	}
-	return connections, nil
 }
 
 // awaitSweep waits until nothing of the tenant is unfinished.

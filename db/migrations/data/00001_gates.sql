@@ -120,3 +120,14 @@ BEGIN
     SET LOCAL holdfast.tenant = '00000000-0000-0000-0000-000000000000';
 END $$;
 -- +goose StatementEnd
+
+-- Stops a transaction whose writes did not do what its decision says, in the
+-- same round trip as its commit: the statements behind it are not run.
+-- +goose StatementBegin
+CREATE FUNCTION demand(p_done boolean) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF p_done IS NOT TRUE THEN
+        RAISE EXCEPTION 'a guarded write did not match what was locked' USING ERRCODE = 'HF008';
+    END IF;
+END $$;
+-- +goose StatementEnd

@@ -3,20 +3,9 @@ package identity
 import (
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
-
-// counted adds up the rows that writes matched.
-func counted(n *int64) func(pgconn.CommandTag) error {
-	return func(tag pgconn.CommandTag) error {
-		*n += tag.RowsAffected()
-		return nil
-	}
-}
 
 // operationColumns are operations as columns, for unnest.
 type operationColumns struct {
@@ -58,8 +47,8 @@ func (c *accountColumnsOf) add(a *accountRow) {
 	c.fingerprints = append(c.fingerprints, a.fingerprint)
 }
 
-func (c *accountColumnsOf) queue(tx *tenancy.Tx, now time.Time) *pgx.QueuedQuery {
-	return tx.Queue(sqlInsertAccounts, now, c.numbers, c.ids, c.statuses, c.handles, c.handleKeys, c.tokens,
+func (c *accountColumnsOf) queue(tx *tenancy.Tx, now time.Time) {
+	tx.Queue(sqlInsertAccounts, now, c.numbers, c.ids, c.statuses, c.handles, c.handleKeys, c.tokens,
 		c.skeletons, c.emails, c.emailKeys, c.displayNames, c.attributes, c.fingerprints)
 }
 

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -25,10 +24,6 @@ type creating struct {
 
 	committed bool
 }
-
-// errGuard says that a write found another row than its own transaction had
-// locked. It can't happen; if it does, nothing is committed.
-var errGuard = errors.New("a guarded write matched another number of rows than were locked")
 
 // A creation is prepared from a record that isn't there. One that appeared
 // since then makes the operation stale, as another revision does a change.
@@ -57,6 +52,18 @@ const sqlClearPrepared = `
 DELETE FROM operations
  WHERE tenant_id = $1 AND number = $2 AND family = $3 AND record_id = $4 AND token = $5 AND state = 'prepared'`
 
+// sqlDemandCreated holds what was written to what was decided: every account is
+// there under its operation's token, and its operation is not.
+const sqlDemandCreated = `
+SELECT demand(count(a.account_id) = count(*) AND count(o.record_id) = 0)
+  FROM unnest($2::smallint[], $3::text[], $4::uuid[], $5::uuid[]) AS p (number, family, record_id, token)
+  LEFT JOIN LATERAL (SELECT a.account_id FROM accounts a
+                      WHERE a.tenant_id = $1 AND a.number = p.number AND a.account_id = p.record_id
+                        AND a.revision = 1 AND a.handle_token = p.token LIMIT 1) a ON true
+  LEFT JOIN LATERAL (SELECT o.record_id FROM operations o
+                      WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
+                        AND o.record_id = p.record_id AND o.token = p.token LIMIT 1) o ON true`
+
 func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*creating) error {
 	slices.SortFunc(all, func(a, b *creating) int { return compareRefs(a.op.record, b.op.record) })
 	var asked operationColumns
@@ -64,13 +71,15 @@ func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantI
 		c.committed = false
 		asked.add(c.op)
 	}
-	return tenancy.Run(ctx, db, entry(tenant, asked.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
+	var chosen []*creating
+	var committedAt time.Time
+	err := tenancy.Run(ctx, db, entry(tenant, asked.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
 		mine, now, err := lockForCreation(ctx, tx, &asked)
 		if err != nil {
 			return err
 		}
 		var rows accountColumnsOf
-		var chosen []*creating
+		var done operationColumns
 		for _, c := range all {
 			standing, found := mine[c.op.token]
 			if !found || standing.overdue(now) {
@@ -78,6 +87,7 @@ func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantI
 			}
 			chosen = append(chosen, c)
 			rows.add(c.account)
+			done.add(c.op)
 			if c.change != nil {
 				c.change.queue(tx, c.account.ID, now)
 			}
@@ -85,26 +95,25 @@ func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantI
 		if len(chosen) == 0 {
 			return nil
 		}
-		var inserted, deleted int64
-		rows.queue(tx, now).Exec(counted(&inserted))
+		committedAt = now
+		rows.queue(tx, now)
 		for _, c := range chosen {
-			tx.Queue(sqlClearPrepared, int16(c.op.record.Number), c.op.record.Family, c.op.record.ID, c.op.token).Exec(counted(&deleted))
+			tx.Queue(sqlClearPrepared, int16(c.op.record.Number), c.op.record.Family, c.op.record.ID, c.op.token)
 		}
-		if err := tx.Send(ctx); err != nil {
-			return err
-		}
-		if want := int64(len(chosen)); inserted != want || deleted != want {
-			return errGuard
-		}
-		for _, c := range chosen {
-			c.committed = true
-			c.account.Revision, c.account.CreatedAt, c.account.UpdatedAt = 1, now, now
-			if !c.account.Email.IsZero() {
-				c.account.EmailVerifiedAt = &now
-			}
-		}
+		tx.Queue(sqlDemandCreated, done.numbers, done.families, done.records, done.tokens)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for _, c := range chosen {
+		c.committed = true
+		c.account.Revision, c.account.CreatedAt, c.account.UpdatedAt = 1, committedAt, committedAt
+		if !c.account.Email.IsZero() {
+			c.account.EmailVerifiedAt = &committedAt
+		}
+	}
+	return nil
 }
 
 // lockForCreation locks the operations that still stand under the tokens asked

@@ -117,7 +117,9 @@ func (s *Service) entomb(ctx context.Context, tenant domain.TenantID, record ref
 			}
 		}
 		tx.Queue(sqlEndEmailChange, number, id)
-		return guarded(ctx, tx, tx.Queue(sqlEntomb, number, id, revision, now, now.Add(s.quarantine)))
+		tx.Queue(sqlEntomb, number, id, revision, now, now.Add(s.quarantine))
+		tx.Queue(sqlDemandRevision, number, id, revision+1)
+		return nil
 	})
 	return outcome, err
 }

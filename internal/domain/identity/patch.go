@@ -34,6 +34,12 @@ const sqlPatchAccount = `
 UPDATE accounts SET revision = $5, status = $6, display_name = $7, attributes = $8::json, updated_at = $9
  WHERE tenant_id = $1 AND number = $2 AND account_id = $3 AND revision = $4 AND status <> 'deleted'`
 
+// sqlDemandRevision holds the account to the revision that was decided. The
+// row is locked, so what it sees is what this transaction wrote.
+const sqlDemandRevision = `
+SELECT demand(count(*) = 1) FROM accounts
+ WHERE tenant_id = $1 AND number = $2 AND account_id = $3 AND revision = $4`
+
 // Patch changes an account that is still at the revision given, in one
 // transaction in its own bucket.
 //
@@ -61,8 +67,10 @@ func (s *Service) Patch(ctx context.Context, scope tenancy.Scope, id domain.Acco
 			if changed, err = patch.apply(a.Account, now); err != nil {
 				return err
 			}
-			return guarded(ctx, tx, tx.Queue(sqlPatchAccount, int16(record.Number), id, revision,
-				changed.Revision, changed.Status, changed.DisplayName, string(changed.Attributes), changed.UpdatedAt))
+			tx.Queue(sqlPatchAccount, int16(record.Number), id, revision,
+				changed.Revision, changed.Status, changed.DisplayName, string(changed.Attributes), changed.UpdatedAt)
+			tx.Queue(sqlDemandRevision, int16(record.Number), id, changed.Revision)
+			return nil
 		})
 	return changed, err
 }
@@ -91,19 +99,6 @@ func lockAccount(ctx context.Context, tx *tenancy.Tx, record ref) (*accountRow, 
 		now = a.UpdatedAt
 	}
 	return a, now, nil
-}
-
-// guarded sends a write that must match exactly the row that was locked.
-func guarded(ctx context.Context, tx *tenancy.Tx, write *pgx.QueuedQuery) error {
-	var n int64
-	write.Exec(counted(&n))
-	if err := tx.Send(ctx); err != nil {
-		return err
-	}
-	if n != 1 {
-		return errGuard
-	}
-	return nil
 }
 
 func (p AccountPatch) apply(a Account, now time.Time) (Account, error) {

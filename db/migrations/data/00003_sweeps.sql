@@ -38,7 +38,7 @@ CREATE FUNCTION sweep_operations(
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
     BEGIN ATOMIC
         SELECT o.deadline, o.tenant_id, o.record_id FROM operations o
-         WHERE o.number = p_number AND o.family = p_family
+         WHERE o.number::integer = p_number::integer AND o.family = p_family
            AND (o.deadline <= p_now OR o.state <> 'prepared')
            AND (o.deadline, o.tenant_id, o.record_id) > (p_after_deadline, p_after_tenant, p_after_record)
          ORDER BY o.deadline, o.tenant_id, o.record_id
@@ -55,7 +55,7 @@ CREATE FUNCTION sweep_claims(
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
     BEGIN ATOMIC
         SELECT DISTINCT ON (c.tenant_id, c.owner_id, c.token) c.tenant_id, c.owner_family, c.owner_id, c.token FROM claims c
-         WHERE c.number = p_number AND c.family = p_family
+         WHERE c.number::integer = p_number::integer AND c.family = p_family
            AND (c.tenant_id, c.owner_id, c.token) > (p_after_tenant, p_after_owner, p_after_token)
          ORDER BY c.tenant_id, c.owner_id, c.token
          LIMIT p_limit;

@@ -79,6 +79,8 @@ func Identity(ctx context.Context, o Options) ([]Outcome, error) {
 	var outcomes []Outcome
 	for _, c := range comparisons {
 		o.Note("measuring: %s", c.What)
+		var cost Cost
+		c.product = s.counted(c.product, &cost)
 		if o.Profile != "" {
 			c.product = s.profiled(c.product, filepath.Join(o.Profile, strings.ReplaceAll(c.What, " ", "-")+".pprof"))
 		}
@@ -86,6 +88,7 @@ func Identity(ctx context.Context, o Options) ([]Outcome, error) {
 		if err != nil {
 			return outcomes, err
 		}
+		outcome.Cost = cost
 		outcomes = append(outcomes, outcome)
 	}
 	return outcomes, nil

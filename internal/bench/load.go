@@ -73,6 +73,7 @@ type Outcome struct {
 	ReferenceRate float64
 	P50, P99      time.Duration // of the product
 	Ratios        []float64     // a round, sorted
+	Cost          Cost          // of one operation of the product
 }
 
 // Ratio is the median of the rounds' ratios.

@@ -47,7 +47,12 @@ type stack struct {
 func newStack(t testing.TB, databases int) *stack {
 	t.Helper()
 	installation := testkit.Databases(t, databases)
-	settings := installation.Settings(postgres.RoleAPI)
+	return stackOn(installation, installation.Settings(postgres.RoleAPI))
+}
+
+// stackOn is a stack whose API connects as the settings say: straight to the
+// installation, or by way of something in front of it.
+func stackOn(installation *testkit.Installation, settings postgres.Settings) *stack {
 	var urls []string
 	numbers := map[string][]domain.Number{}
 	for n, name := range settings.Placement {
@@ -185,9 +190,9 @@ func (s *stack) operator(t testing.TB, r *running) *holdfast.ClientWithResponses
 	return connect(t, r, s.operatorKey)
 }
 
-func connect(t testing.TB, r *running, key string) *holdfast.ClientWithResponses {
+func connect(t testing.TB, r *running, key string, options ...holdfast.Option) *holdfast.ClientWithResponses {
 	t.Helper()
-	client, err := holdfast.Connect(r.url, key)
+	client, err := holdfast.Connect(r.url, key, options...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,16 +3,18 @@ package identity
 import (
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
+
+// Ids stand in columns as plain arrays of bytes: the driver needs reflection
+// for each element of any other type.
 
 // operationColumns are operations as columns, for unnest.
 type operationColumns struct {
 	numbers  []int16
 	families []string
-	records  []domain.RecordID
-	tokens   []domain.Token
+	records  [][16]byte
+	tokens   [][16]byte
 }
 
 func (c *operationColumns) add(o *operation) {
@@ -25,8 +27,7 @@ func (c *operationColumns) add(o *operation) {
 // accountColumnsOf are new accounts as columns, for unnest.
 type accountColumnsOf struct {
 	numbers                                    []int16
-	ids                                        []domain.AccountID
-	tokens                                     []domain.Token
+	ids, tokens                                [][16]byte
 	statuses, handles, handleKeys, attributes  []string
 	skeletons, emails, emailKeys, displayNames []*string
 	fingerprints                               [][]byte
@@ -58,8 +59,8 @@ type linkColumns struct {
 	families      []string
 	keys          []string
 	ownerFamilies []string
-	owners        []domain.RecordID
-	tokens        []domain.Token
+	owners        [][16]byte
+	tokens        [][16]byte
 }
 
 func (c *linkColumns) add(owner ref, l link) {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
@@ -24,14 +22,6 @@ type creating struct {
 
 	committed bool
 }
-
-// A creation is prepared from a record that isn't there. One that appeared
-// since then makes the operation stale, as another revision does a change.
-const sqlPresent = `
-SELECT p.token
-  FROM unnest($2::smallint[], $3::uuid[], $4::uuid[]) AS p (number, record_id, token)
- CROSS JOIN LATERAL (SELECT FROM accounts a
-                      WHERE a.tenant_id = $1 AND a.number = p.number AND a.account_id = p.record_id LIMIT 1) a`
 
 const sqlInsertAccounts = `
 INSERT INTO accounts (tenant_id, number, account_id, revision, status, handle, handle_key, handle_token,
@@ -74,7 +64,7 @@ func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantI
 	var chosen []*creating
 	var committedAt time.Time
 	err := tenancy.Run(ctx, db, entry(tenant, asked.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
-		mine, now, err := lockForCreation(ctx, tx, &asked)
+		mine, now, err := lockPrepared(ctx, tx, &asked)
 		if err != nil {
 			return err
 		}
@@ -116,18 +106,14 @@ func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantI
 	return nil
 }
 
-// lockForCreation locks the operations that still stand under the tokens asked
-// for, reads the clock, and leaves out those whose record exists.
-func lockForCreation(ctx context.Context, tx *tenancy.Tx, asked *operationColumns) (map[domain.Token]*operation, time.Time, error) {
+// lockPrepared locks the operations that still stand under the tokens asked for,
+// and reads the clock behind the locks. None of their records exists: prepare saw
+// to that, and while an operation stands no other makes its record.
+func lockPrepared(ctx context.Context, tx *tenancy.Tx, asked *operationColumns) (map[domain.Token]*operation, time.Time, error) {
 	mine := make(map[domain.Token]*operation, len(asked.tokens))
 	var now time.Time
 	queueLockOperations(tx, asked, func(o *operation) { mine[o.token] = o })
 	tx.QueueNow(&now)
-	tx.Queue(sqlPresent, asked.numbers, asked.records, asked.tokens).Query(func(r pgx.Rows) error {
-		var token domain.Token
-		_, err := pgx.ForEachRow(r, []any{&token}, func() error { delete(mine, token); return nil })
-		return err
-	})
 	err := tx.Send(ctx)
 	return mine, now, err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 )
@@ -35,31 +33,25 @@ func (s *Service) claim(ctx context.Context, tenant domain.TenantID, op *operati
 }
 
 func (s *Service) claimKeys(ctx context.Context, tenant domain.TenantID, owner ref, links []link) (refused []link, err error) {
-	byDatabase := map[*postgres.Database][]*claiming{}
-	all := make([]*claiming, len(links))
+	claims := make([]*claiming, len(links))
 	for i, l := range links {
-		all[i] = &claiming{owner: owner, link: l}
-		db := s.router.Database(l.Number)
-		byDatabase[db] = append(byDatabase[db], all[i])
+		claims[i] = &claiming{owner: owner, link: l}
 	}
-	group, groupCtx := errgroup.WithContext(ctx)
-	for db, claims := range byDatabase {
-		claiming := s.claimingFar
-		if db == s.router.Database(owner.Number) {
-			claiming = s.claimingNear
-		}
-		group.Go(func() error { return claiming.Do(groupCtx, db, tenant, claims...) })
-	}
-	if err := group.Wait(); err != nil {
+	err = onDatabases(claims, func(c *claiming) *postgres.Database { return s.router.Database(c.link.Number) },
+		func(db *postgres.Database, some []*claiming) error {
+			if db == s.router.Database(owner.Number) {
+				return s.claimingNear.Do(ctx, db, tenant, some...)
+			}
+			return s.claimingFar.Do(ctx, db, tenant, some...)
+		})
+	if err != nil {
 		return nil, nothingHappened(err)
 	}
-	for _, c := range all {
-		outcome := "granted"
+	for _, c := range claims {
+		s.metrics.claimed(ctx, c.link, c.granted)
 		if !c.granted {
-			outcome = "refused"
 			refused = append(refused, c.link)
 		}
-		s.metrics.claimed(ctx, c.link, outcome)
 	}
 	return refused, nil
 }

@@ -141,14 +141,21 @@ func (s *Service) withdraw(ctx context.Context, tenant domain.TenantID, op *oper
 	return why
 }
 
+// proposed is an account as its operation keeps it, for people who look into
+// one that a crash left: recovery aborts it and needs nothing of it.
+type proposed struct {
+	Status      Status          `json:"status"`
+	Handle      string          `json:"handle"`
+	Email       string          `json:"email,omitempty"`
+	DisplayName *string         `json:"display_name,omitempty"`
+	Attributes  json.RawMessage `json:"attributes"`
+}
+
 // creationOf makes the operation that creates an account, under a new token.
 func creationOf(ctx context.Context, account *accountRow) (*operation, error) {
 	token := domain.RandomID[domain.TokenKind]()
 	account.handleToken, account.skeletonToken, account.emailToken = token, token, token
-	proposal, err := json.Marshal(map[string]any{
-		"handle": account.Handle.String(), "email": account.Email.String(), "status": account.Status,
-		"display_name": account.DisplayName, "attributes": account.Attributes,
-	})
+	proposal, err := json.Marshal(proposed{account.Status, account.Handle.String(), account.Email.String(), account.DisplayName, account.Attributes})
 	if err != nil {
 		return nil, err
 	}

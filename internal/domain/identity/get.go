@@ -3,8 +3,6 @@ package identity
 import (
 	"context"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
@@ -44,17 +42,14 @@ func (s *Service) BatchGet(ctx context.Context, scope tenancy.Scope, ids []domai
 		return nil, domain.Invalid("batch_too_large", "A batch has at most 100 ids. Split it.").At("/ids")
 	}
 	readings := make([]*reading, len(ids))
-	byDatabase := map[*postgres.Database][]*reading{}
 	for i, id := range ids {
 		readings[i] = &reading{record: accountRef(id), light: true}
-		db := s.router.Database(readings[i].record.Number)
-		byDatabase[db] = append(byDatabase[db], readings[i])
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	for db, some := range byDatabase {
-		group.Go(func() error { return s.reading.Do(ctx, db, scope.Tenant, some...) })
-	}
-	if err := group.Wait(); err != nil {
+	err := onDatabases(readings, func(r *reading) *postgres.Database { return s.router.Database(r.record.Number) },
+		func(db *postgres.Database, some []*reading) error {
+			return s.reading.Do(ctx, db, scope.Tenant, some...)
+		})
+	if err != nil {
 		return nil, err
 	}
 	results := make([]BatchResult, len(ids))

@@ -6,28 +6,42 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
 // metrics counts what happens to claims. Tenants are never among the labels.
 type metrics struct {
 	claims     metric.Int64Counter
+	outcomes   map[claimOutcome]metric.MeasurementOption // made once: they are on every creation's way
 	recoveries metric.Int64Counter
+}
+
+type claimOutcome struct {
+	family  domain.Family
+	granted bool
 }
 
 func newMetrics() metrics {
 	meter := otel.Meter("github.com/holdfast-dev/holdfast/internal/domain/identity")
-	var m metrics
+	m := metrics{outcomes: map[claimOutcome]metric.MeasurementOption{}}
 	// The API documents errors for malformed names only, and returns a working
 	// instrument with them.
 	m.claims, _ = meter.Int64Counter("holdfast.identity.claims",
 		metric.WithDescription("Claims of lookup keys, by family and outcome."), metric.WithUnit("{claim}"))
 	m.recoveries, _ = meter.Int64Counter("holdfast.identity.recoveries",
 		metric.WithDescription("Unfinished work that was finished by somebody else, by what it was."), metric.WithUnit("{recovery}"))
+	for _, family := range []domain.Family{domain.FamilyHandle, domain.FamilyEmail} {
+		for granted, outcome := range map[bool]string{true: "granted", false: "refused"} {
+			m.outcomes[claimOutcome{family, granted}] = metric.WithAttributeSet(
+				attribute.NewSet(attribute.String("family", string(family)), attribute.String("outcome", outcome)))
+		}
+	}
 	return m
 }
 
-func (m metrics) claimed(ctx context.Context, l link, outcome string) {
-	m.claims.Add(ctx, 1, metric.WithAttributes(attribute.String("family", string(l.Family)), attribute.String("outcome", outcome)))
+func (m metrics) claimed(ctx context.Context, l link, granted bool) {
+	m.claims.Add(ctx, 1, m.outcomes[claimOutcome{l.Family, granted}])
 }
 
 func (m metrics) recovered(ctx context.Context, what string) {

@@ -22,7 +22,6 @@ func TestPlans_AreOnTheirKeys(t *testing.T) {
 		sqlReadAccounts:      "account_id",
 		sqlReadOperations:    "record_id",
 		sqlLockOperations:    "record_id",
-		sqlPresent:           "account_id",
 		sqlDemandCreated:     "account_id",
 		sqlClearPrepared:     "record_id",
 		sqlAbort:             "record_id",

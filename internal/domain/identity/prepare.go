@@ -43,8 +43,7 @@ func (s *Service) prepareAll(ctx context.Context, db *postgres.Database, tenant 
 	var rows struct {
 		numbers                 []int16
 		families                []string
-		records                 []domain.RecordID
-		tokens                  []domain.Token
+		records, tokens         [][16]byte
 		proposals, links, trace []string
 		fingerprints            [][]byte
 	}

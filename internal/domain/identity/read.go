@@ -107,7 +107,7 @@ func queueOperations(tx *tenancy.Tx, all []*reading) {
 }
 
 // refColumns are the records as columns, for unnest.
-func refColumns(all []*reading) (numbers []int16, families []string, records []domain.RecordID) {
+func refColumns(all []*reading) (numbers []int16, families []string, records [][16]byte) {
 	for _, r := range all {
 		numbers = append(numbers, int16(r.record.Number))
 		families = append(families, string(r.record.Family))

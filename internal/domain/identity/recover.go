@@ -6,7 +6,6 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
@@ -113,16 +112,12 @@ func (s *Service) finish(ctx context.Context, tenant domain.TenantID, op *operat
 
 // release releases claims of one owner, side by side on their databases.
 func (s *Service) release(ctx context.Context, tenant domain.TenantID, owner ref, links []link) error {
-	byDatabase := map[*postgres.Database][]*releasing{}
-	for _, l := range links {
-		db := s.router.Database(l.Number)
-		byDatabase[db] = append(byDatabase[db], &releasing{owner, l})
+	releases := make([]*releasing, len(links))
+	for i, l := range links {
+		releases[i] = &releasing{owner, l}
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	for db, releases := range byDatabase {
-		group.Go(func() error { return s.releasing.Do(ctx, db, tenant, releases...) })
-	}
-	return group.Wait()
+	return onDatabases(releases, func(r *releasing) *postgres.Database { return s.router.Database(r.link.Number) },
+		func(db *postgres.Database, some []*releasing) error { return s.releasing.Do(ctx, db, tenant, some...) })
 }
 
 // originOf links to the trace of the request that prepared the operation.

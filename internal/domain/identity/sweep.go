@@ -132,20 +132,15 @@ func (s *Service) recoverClaimsOf(ctx context.Context, tenant domain.TenantID, f
 
 func (s *Service) readOwners(ctx context.Context, tenant domain.TenantID, claims []*claim) (map[ref]*reading, error) {
 	owners := map[ref]*reading{}
-	byDatabase := map[*postgres.Database][]*reading{}
+	var readings []*reading
 	for _, c := range claims {
 		if owners[c.owner] == nil {
 			owners[c.owner] = &reading{record: c.owner}
-			db := s.router.Database(c.owner.Number)
-			byDatabase[db] = append(byDatabase[db], owners[c.owner])
+			readings = append(readings, owners[c.owner])
 		}
 	}
-	for db, some := range byDatabase {
-		if err := s.reading.Do(ctx, db, tenant, some...); err != nil {
-			return nil, err
-		}
-	}
-	return owners, nil
+	return owners, onDatabases(readings, func(r *reading) *postgres.Database { return s.router.Database(r.record.Number) },
+		func(db *postgres.Database, some []*reading) error { return s.reading.Do(ctx, db, tenant, some...) })
 }
 
 // An owner has one claim in a number under one token, or two where a handle's
@@ -160,7 +155,7 @@ SELECT p.ordinal, c.key
                      OFFSET 0) c`
 
 func (s *Service) claimsOf(ctx context.Context, tenant domain.TenantID, family domain.Family, number domain.Number, page []candidate) (claims []*claim, err error) {
-	owners, tokens := make([]domain.RecordID, len(page)), make([]domain.Token, len(page))
+	owners, tokens := make([][16]byte, len(page)), make([][16]byte, len(page))
 	for i, c := range page {
 		owners[i], tokens[i] = c.record.ID, c.token
 	}

@@ -15,6 +15,8 @@ import (
 const (
 	maxShared    = 256              // decisions a transaction
 	maxWaiting   = 4096             // decisions that wait for the next one
+	maxUnderWay  = 2                // transactions at once
+	worthAnother = 8                // decisions that must wait for a second one to begin
 	flushTimeout = 10 * time.Second // the role's own statement timeout comes first
 )
 
@@ -43,7 +45,8 @@ type queueKey struct {
 }
 
 type queue[D any] struct {
-	waiting []*pending[D]
+	waiting  []*pending[D]
+	underWay int // transactions
 }
 
 type pending[D any] struct {
@@ -87,8 +90,8 @@ func (s *Sharer[D]) Do(ctx context.Context, db *postgres.Database, tenant domain
 func (s *Sharer[D]) enqueue(ctx context.Context, key queueKey, decisions []*D) ([]*pending[D], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q, underWay := s.queues[key]
-	if !underWay {
+	q := s.queues[key]
+	if q == nil {
 		q = &queue[D]{}
 		s.queues[key] = q
 	}
@@ -100,19 +103,24 @@ func (s *Sharer[D]) enqueue(ctx context.Context, key queueKey, decisions []*D) (
 		all[i] = &pending[D]{decision: d, ctx: ctx, done: make(chan struct{})}
 	}
 	q.waiting = append(q.waiting, all...)
-	if !underWay {
+	if q.underWay == 0 || q.underWay < maxUnderWay && len(q.waiting) >= worthAnother {
+		q.underWay++
 		go s.flush(key, q)
 	}
 	return all, nil
 }
 
-// flush sends what waits until nothing does, one transaction at a time.
+// flush sends what waits until nothing does. While one transaction is under way
+// a second begins only when enough waits to be worth its own begin and commit.
 func (s *Sharer[D]) flush(key queueKey, q *queue[D]) {
 	for {
 		s.mu.Lock()
 		n := min(len(q.waiting), maxShared)
 		if n == 0 {
-			delete(s.queues, key)
+			q.underWay--
+			if q.underWay == 0 {
+				delete(s.queues, key)
+			}
 			s.mu.Unlock()
 			return
 		}

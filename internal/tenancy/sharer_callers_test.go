@@ -107,15 +107,23 @@ func (c *callers) wait() map[int]error {
 func (c *callers) underWay(t *testing.T, asked ...int) {
 	c.ask(t.Context(), t, 0)
 	synctest.Wait()
+	c.more(t, asked...)
+}
+
+// more has questions arrive, and waits until nobody can go on.
+func (c *callers) more(t *testing.T, asked ...int) {
 	for _, q := range asked {
 		c.ask(t.Context(), t, q)
 	}
 	synctest.Wait()
 }
 
-func upTo(n int) (numbers []int) {
-	for i := 1; i <= n; i++ {
-		numbers = append(numbers, i)
+func upTo(n int) []int { return numbersFrom(1, n) }
+
+// numbersFrom are n numbers, each one more than the one before.
+func numbersFrom(first, n int) (numbers []int) {
+	for i := range n {
+		numbers = append(numbers, first+i)
 	}
 	return numbers
 }

@@ -86,7 +86,7 @@ func Run(ctx context.Context, db *postgres.Database, entry Entry, fn func(ctx co
 	return tx.commit(ctx)
 }
 
-const sqlEnter = `SELECT enter($1, $2, $3, $4, $5, $6)`
+const sqlEnter = `SELECT enter($1, $2, $3, $4, $5, $6, $7)`
 
 func beginBatch(entry Entry) *pgx.Batch {
 	begin := "begin"
@@ -103,10 +103,7 @@ func beginBatch(entry Entry) *pgx.Batch {
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(begin)
-	if entry.Unsynced {
-		batch.Queue("set local synchronous_commit = off")
-	}
-	batch.Queue(sqlEnter, entry.Tenant, numbers, string(entry.Purpose), layout, knownRecordFormat, knownLeaseRules)
+	batch.Queue(sqlEnter, entry.Tenant, numbers, string(entry.Purpose), layout, knownRecordFormat, knownLeaseRules, entry.Unsynced)
 	return batch
 }
 

@@ -71,10 +71,11 @@ CREATE FUNCTION tenant_gate_lock(p_tenant uuid) RETURNS bigint LANGUAGE sql IMMU
 --   move       any                closed        any
 --
 -- p_layout is NULL where the transaction doesn't touch the identity domain.
+-- p_unsynced has its commit not wait for the disk.
 -- +goose StatementBegin
 CREATE FUNCTION enter(
     p_tenant uuid, p_numbers smallint[], p_purpose text,
-    p_layout text, p_record_format smallint, p_lease_rules smallint
+    p_layout text, p_record_format smallint, p_lease_rules smallint, p_unsynced boolean
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_gate    tenant_gates;
@@ -83,6 +84,9 @@ DECLARE
     v_unknown integer;
 BEGIN
     EXECUTE format('SET LOCAL holdfast.tenant = %L', p_tenant);
+    IF p_unsynced THEN
+        SET LOCAL synchronous_commit = off;
+    END IF;
     PERFORM pg_advisory_xact_lock_shared(tenant_gate_lock(p_tenant));
     PERFORM pg_advisory_xact_lock_shared(number_gates_lock());
 

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -13,10 +14,11 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 )
 
-// transaction is what one began with: its database and its numbers.
+// transaction is what one began with.
 type transaction struct {
 	database string
 	numbers  []int16
+	unsynced bool
 }
 
 // transactions records every domain transaction that is entered.
@@ -31,25 +33,17 @@ func (r *transactions) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.T
 func (r *transactions) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 func (r *transactions) TraceBatchStart(ctx context.Context, conn *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
 	for _, q := range data.Batch.QueuedQueries {
-		// enter's second argument; see tenancy.Tx.
-		if numbers, ok := enteredNumbers(q); ok {
-			r.mu.Lock()
-			r.all = append(r.all, transaction{conn.Config().Database, numbers})
-			r.mu.Unlock()
+		if !strings.HasPrefix(q.SQL, "SELECT enter(") {
+			continue
 		}
+		r.mu.Lock()
+		r.all = append(r.all, transaction{conn.Config().Database, q.Arguments[1].([]int16), q.Arguments[6].(bool)})
+		r.mu.Unlock()
 	}
 	return ctx
 }
 func (r *transactions) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
 func (r *transactions) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
-
-func enteredNumbers(q *pgx.QueuedQuery) ([]int16, bool) {
-	if len(q.Arguments) != 6 {
-		return nil, false
-	}
-	numbers, ok := q.Arguments[1].([]int16)
-	return numbers, ok
-}
 
 // during records the transactions of fn.
 func (r *transactions) during(fn func()) []transaction {
@@ -94,7 +88,7 @@ func TestAChangeOfNoKey_IsOneTransactionInTheAccountsBucket(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	want := []transaction{{traced.router.Database(home).Pool.Config().ConnConfig.Database, []int16{int16(home)}}}
+	want := []transaction{{traced.router.Database(home).Pool.Config().ConnConfig.Database, []int16{int16(home)}, false}}
 	if diff := cmp.Diff(want, patched, cmp.AllowUnexported(transaction{})); diff != "" {
 		t.Errorf("a change of the name (-want +got):\n%s", diff)
 	}
@@ -105,6 +99,46 @@ func TestAChangeOfNoKey_IsOneTransactionInTheAccountsBucket(t *testing.T) {
 	})
 	if diff := cmp.Diff(want, read, cmp.AllowUnexported(transaction{})); diff != "" {
 		t.Errorf("a read (-want +got):\n%s", diff)
+	}
+}
+
+// TestACreation_WaitsForTheDiskWhereItMust: what is acknowledged, and what that
+// rests on. A prepare may be lost with everything behind it, and so may claims,
+// but only on the database where the commit follows them.
+func TestACreation_WaitsForTheDiskWhereItMust(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	traced, recorder := d.traced(t)
+	far := 0
+	for i := range 20 {
+		var a Account
+		created := recorder.during(func() { a = traced.create(t, numbered("a-%d", i), numbered("a-%d@example.com", i)) })
+		home := traced.router.Database(accountRef(a.ID).Number).Pool.Config().ConnConfig.Database
+		if commit := created[len(created)-1]; commit.unsynced || commit.database != home {
+			t.Errorf("the commit is %+v, want it synced on %s", commit, home)
+		}
+		for _, tx := range created {
+			if tx.database != home {
+				far++
+			}
+			if tx.unsynced && tx.database != home {
+				t.Errorf("%+v doesn't wait for the disk, and the commit is on %s", tx, home)
+			}
+		}
+	}
+	if far == 0 {
+		t.Error("no claim was on another database: the test proves nothing")
+	}
+	a := traced.create(t, "b", "b@example.com")
+	deleted := recorder.during(func() {
+		if err := traced.Delete(t.Context(), d.scope, a.ID, 1); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, tx := range deleted {
+		if tx.unsynced {
+			t.Errorf("a step of a deletion doesn't wait for the disk: %+v", tx)
+		}
 	}
 }
 

@@ -99,7 +99,7 @@ func (d *directory) check(t testing.TB, when string, settled bool) {
 		return
 	}
 	for c := range unknown {
-		t.Errorf("%s: %+v is a claim that its owner doesn't know", when, c)
+		t.Errorf("%s: %+v is a claim, and no account holds that", when, c)
 	}
 	if left := d.operations(t); len(left) > 0 {
 		t.Errorf("%s: operations are left over: %v", when, left)

@@ -2,10 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"testing"
 	"time"
 
@@ -50,10 +48,11 @@ func (a *attempt) unsettled() bool {
 	return a.outcome == unknown && a.key != "" || a.changing || !a.leaving.IsZero() && !a.gone
 }
 
-// live acts until an answer stays away.
-func (c *caller) live(t *testing.T, calls clients) {
+// live acts until an answer stays away, and tells once it has begun to.
+func (c *caller) live(t *testing.T, calls clients, begun func()) {
 	for {
 		err := c.act(t, calls)
+		begun()
 		if !unanswered(err) {
 			continue
 		}
@@ -189,19 +188,3 @@ func (c *caller) remove(t *testing.T, calls clients, a *attempt) error {
 }
 
 func (a *attempt) etag() *string { return ptr(fmt.Sprintf("%q", fmt.Sprint(a.revision))) }
-
-// unanswered is an error that the service didn't give.
-func unanswered(err error) bool {
-	var e *holdfast.Error
-	return err != nil && !errors.As(err, &e)
-}
-
-// leavesOpen is an error that doesn't say whether it was done.
-func leavesOpen(err error) bool { return unanswered(err) || holdfast.IsCode(err, "outcome_unknown") }
-
-// mayRetry is a refusal that invites to try again.
-func mayRetry(err error) bool {
-	var e *holdfast.Error
-	return errors.As(err, &e) && e.RetryAfter > 0 &&
-		(e.Status == http.StatusConflict || e.Status == http.StatusServiceUnavailable)
-}

@@ -9,10 +9,10 @@ import (
 )
 
 // judge holds what all callers were told to what there is, when all was swept.
-// left is how many operations the kills left.
+// left counts the operations that stood behind each kill.
 func (s *storm) judge(t *testing.T, calls clients, callers []*caller, left int) {
 	t.Helper()
-	count := map[string]int{"operations left by kills": left}
+	count := map[string]int{"operations found behind kills": left}
 	var all []*attempt
 	for _, c := range callers {
 		count["to be settled"] += c.settleAll(t, calls)
@@ -28,7 +28,7 @@ func (s *storm) judge(t *testing.T, calls clients, callers []*caller, left int) 
 		}
 	}
 	t.Logf("%d creations: %v", len(all), count)
-	for _, what := range []string{"operations left by kills", "to be settled", "unknown", "refused", "made", "deleted"} {
+	for _, what := range []string{"operations found behind kills", "to be settled", "unknown", "refused", "made", "deleted"} {
 		if count[what] == 0 {
 			t.Errorf("that was no storm: nothing %s", what)
 		}
@@ -56,6 +56,9 @@ func (c *caller) settleAll(t *testing.T, calls clients) (settled int) {
 // expectTrue drives what the caller knows of one account.
 func (c *caller) expectTrue(t *testing.T, calls clients, a *attempt) {
 	t.Helper()
+	if a.outcome == made && a.key != "" {
+		expectRepeatable(t, calls, a)
+	}
 	switch {
 	case a.gone:
 		if _, err := calls.keyed.GetAccountWithResponse(t.Context(), a.id); !holdfast.IsCode(err, "account_not_found") {
@@ -78,6 +81,20 @@ func (c *caller) expectTrue(t *testing.T, calls clients, a *attempt) {
 			}
 			c.found(t, a, answer.JSON200)
 		}
+	}
+}
+
+// expectRepeatable says that the key still finds what it made.
+func expectRepeatable(t *testing.T, calls clients, a *attempt) {
+	t.Helper()
+	again, err := calls.keyed.CreateAccountWithResponse(t.Context(), &holdfast.CreateAccountParams{IdempotencyKey: &a.key}, a.request)
+	switch {
+	case a.gone && !holdfast.IsCode(err, "account_deleted"):
+		t.Errorf("the deletion of %s was acknowledged, and repeating its creation gives %v", a.request.Handle, err)
+	case !a.gone && err != nil:
+		t.Errorf("%s was acknowledged, and repeating its creation gives %v", a.request.Handle, err)
+	case !a.gone && again.JSON201.ID != a.id:
+		t.Errorf("%s was acknowledged as %s, and repeating its creation gives %s", a.request.Handle, a.id, again.JSON201.ID)
 	}
 }
 
@@ -139,23 +156,4 @@ func (a *attempt) until() time.Time {
 		return time.Now()
 	}
 	return a.leaving
-}
-
-func (s *storm) noteTaken(handle string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.taken[handle] = true
-}
-
-func (s *storm) noteDeleted(account string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.deleted[account] = time.Now()
-}
-
-func (s *storm) deletedBefore(account string, began time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at, deleted := s.deleted[account]
-	return deleted && at.Before(began)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 	"github.com/holdfast-dev/holdfast/internal/domain"
-	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 )
 
@@ -116,16 +114,4 @@ SELECT account_id::text FROM accounts WHERE tenant_id = $1::text::uuid AND statu
 // rivals are requests for one of the keys each, by key.
 func (s *scene) rivals(name string) map[string]holdfast.NewAccount {
 	return map[string]holdfast.NewAccount{s.handle: {Handle: s.handle}, s.email: withEmail(name, s.email)}
-}
-
-func isTaken(err error) bool {
-	return holdfast.IsCode(err, "handle_taken") || holdfast.IsCode(err, "email_taken")
-}
-
-// isPending is a conflict that the caller may try again after a time, which is
-// the deadline's at most.
-func isPending(err error) bool {
-	var e *holdfast.Error
-	return errors.As(err, &e) && e.Status == http.StatusConflict && e.Code == "claim_pending" &&
-		0 < e.RetryAfter && e.RetryAfter <= identity.DefaultDeadline
 }

@@ -95,12 +95,33 @@ func (s *storm) live(t *testing.T, process *running, callers []*caller, rng *ran
 	t.Helper()
 	s.dying.Store(false)
 	calls := s.connect(t, process)
-	var life sync.WaitGroup
+	var life, beginning sync.WaitGroup
+	beginning.Add(len(callers))
 	for _, c := range callers {
-		life.Go(func() { c.live(t, calls) })
+		life.Go(func() { c.live(t, calls, sync.OnceFunc(beginning.Done)) })
 	}
-	time.Sleep(50*time.Millisecond + time.Duration(rng.Int64N(int64(250*time.Millisecond)))) // any moment will do
+	beginning.Wait()
+	time.Sleep(time.Duration(rng.Int64N(int64(200 * time.Millisecond)))) // any moment will do
 	s.dying.Store(true)
 	process.kill()
 	life.Wait()
+}
+
+func (s *storm) noteTaken(handle string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken[handle] = true
+}
+
+func (s *storm) noteDeleted(account string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deleted[account] = time.Now()
+}
+
+func (s *storm) deletedBefore(account string, began time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, deleted := s.deleted[account]
+	return deleted && at.Before(began)
 }

@@ -107,8 +107,9 @@ func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantI
 }
 
 // lockPrepared locks the operations that still stand under the tokens asked for,
-// and reads the clock behind the locks. None of their records exists: prepare saw
-// to that, and while an operation stands no other makes its record.
+// and reads the clock behind the locks. None of their records exists: an id was
+// drawn at random, or prepare looked, and while an operation stands no other
+// makes its record.
 func lockPrepared(ctx context.Context, tx *tenancy.Tx, asked *operationColumns) (map[domain.Token]*operation, time.Time, error) {
 	mine := make(map[domain.Token]*operation, len(asked.tokens))
 	var now time.Time

@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	var err error
 	switch {
@@ -35,7 +35,12 @@ func main() {
 // demo tells the whole story once.
 func demo(ctx context.Context) error {
 	n := &narrator{out: os.Stdout}
-	s, err := startStack(ctx, n, anyPort)
+	log, err := os.CreateTemp("", "holdfast-demo-*.log")
+	if err != nil {
+		return err
+	}
+	os.Remove(log.Name()) // nobody is told its name, and so it goes however this ends
+	s, err := startStack(ctx, n, log, anyPort)
 	if err != nil {
 		return err
 	}

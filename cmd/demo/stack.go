@@ -27,19 +27,18 @@ type stack struct {
 // anyPort lets several stacks run on one machine.
 var anyPort = []string{"HOLDFAST_API_ADDRESS=127.0.0.1:0", "HOLDFAST_METRICS_ADDRESS=127.0.0.1:0"}
 
-func startStack(ctx context.Context, n *narrator, settings []string) (s *stack, err error) {
-	if os.Getenv("HOLDFAST_CONTROL_URL") == "" {
-		return nil, errors.New("no databases are configured: run make demo")
-	}
-	s = &stack{settings: slices.Clone(settings)}
-	if s.log, err = os.CreateTemp("", "holdfast-demo-*.log"); err != nil {
-		return nil, err
-	}
+// startStack makes the schema and starts both servers. It takes log over, and
+// closes it in the end.
+func startStack(ctx context.Context, n *narrator, log *os.File, settings []string) (s *stack, err error) {
+	s = &stack{log: log, settings: slices.Clone(settings)}
 	defer func() {
 		if err != nil {
 			s.stop()
 		}
 	}()
+	if os.Getenv("HOLDFAST_CONTROL_URL") == "" {
+		return s, errors.New("no databases are configured: run make demo")
+	}
 	n.chapter("Set-up")
 	if err := n.step("the schema is made in the control database and in each data database", func() error { return schemaUp(ctx) }); err != nil {
 		return s, err
@@ -72,7 +71,7 @@ func schemaUp(ctx context.Context) error {
 func (s *stack) startAPI(ctx context.Context) (err error) {
 	s.api, err = launch.Start(ctx, []string{"api"}, s.settings, s.log)
 	if err != nil {
-		return fmt.Errorf("%w; its log is %s", err, s.log.Name())
+		return err
 	}
 	s.settings = append(s.settings, "HOLDFAST_API_ADDRESS="+s.api.Address)
 	return nil
@@ -86,7 +85,6 @@ func (s *stack) stop() {
 		}
 	}
 	s.log.Close()
-	os.Remove(s.log.Name())
 }
 
 func (s *stack) url() string { return "http://" + s.api.Address }

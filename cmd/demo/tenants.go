@@ -41,12 +41,14 @@ func meetTenants(ctx context.Context, s *stack, n *narrator) error {
 	})
 }
 
+// newTenant makes a tenant with a principal and its key. Its name is the one
+// given and a random end, so that it is free in a database that was kept.
 func (s *stack) newTenant(ctx context.Context, operator *holdfast.ClientWithResponses, name string) (*tenant, error) {
 	made, err := operator.CreateTenantWithResponse(ctx, nil, holdfast.NewTenant{Name: name + "-" + strings.ToLower(rand.Text()[:6])})
 	if err != nil {
 		return nil, err
 	}
-	t := &tenant{name: name, id: made.JSON201.ID}
+	t := &tenant{name: made.JSON201.Name, id: made.JSON201.ID}
 	principal, err := operator.CreatePrincipalWithResponse(ctx, t.id, nil, holdfast.NewPrincipal{
 		Name: "backend", Scopes: holdfast.Scopes{"identity:read", "identity:write"},
 	})

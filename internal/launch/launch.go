@@ -22,6 +22,7 @@ type Process struct {
 	Address string // the host:port that it serves on; empty for a worker
 
 	command *exec.Cmd
+	output  *tail // of both its streams
 	ended   chan struct{}
 	mu      sync.Mutex
 	err     error
@@ -35,8 +36,10 @@ var readyLine = regexp.MustCompile(`^The \S+ (?:listens on http://(\S+)|is ready
 const readyWithin = 30 * time.Second
 
 // Start runs a program (its name, then its arguments) that stands beside this
-// one, with settings over those of this process, and returns when it has printed its line. Its log goes to
-// log. It ends with Stop or Kill, and with this process.
+// one, with settings over those of this process, and returns when it has printed
+// its ready line. What else it writes goes to log; the error of a program that
+// ends before it is ready carries the last lines of that. It ends with Stop or
+// Kill, and with this process.
 func Start(ctx context.Context, program []string, settings []string, log io.Writer) (*Process, error) {
 	name := program[0]
 	self, err := os.Executable()
@@ -45,23 +48,23 @@ func Start(ctx context.Context, program []string, settings []string, log io.Writ
 	}
 	command := exec.Command(filepath.Join(filepath.Dir(self), name), program[1:]...)
 	command.Env = append(os.Environ(), settings...)
-	command.Stderr = log
 	command.SysProcAttr = endWithParent()
-	output, err := command.StdoutPipe()
+	p := &Process{command: command, output: &tail{log: log}, ended: make(chan struct{})}
+	command.Stderr = p.output
+	stdout, err := command.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
 	if err := start(command); err != nil {
 		return nil, fmt.Errorf("start %s: %w (run make build)", name, err)
 	}
-	p := &Process{command: command, ended: make(chan struct{})}
 	ready := make(chan string, 1)
-	go p.watch(output, log, ready)
+	go p.watch(stdout, ready)
 	select {
 	case p.Address = <-ready:
 		return p, nil
 	case <-p.ended:
-		return nil, fmt.Errorf("%s ended before it was ready: %w", name, p.Err())
+		return nil, fmt.Errorf("%s ended before it was ready: %w", name, p.End())
 	case <-time.After(readyWithin):
 		p.Kill()
 		return nil, fmt.Errorf("%s was not ready within %v", name, readyWithin)
@@ -73,15 +76,15 @@ func Start(ctx context.Context, program []string, settings []string, log io.Writ
 
 // watch passes the program's output on, tells the first ready line, and waits
 // for the end.
-func (p *Process) watch(output io.Reader, log io.Writer, ready chan<- string) {
-	lines := bufio.NewScanner(output)
+func (p *Process) watch(stdout io.Reader, ready chan<- string) {
+	lines := bufio.NewScanner(stdout)
 	for told := false; lines.Scan(); {
 		if found := readyLine.FindSubmatch(lines.Bytes()); found != nil && !told {
 			told = true
 			ready <- string(found[1])
 			continue
 		}
-		fmt.Fprintln(log, lines.Text())
+		fmt.Fprintln(p.output, lines.Text())
 	}
 	err := p.command.Wait()
 	p.mu.Lock()
@@ -90,7 +93,24 @@ func (p *Process) watch(output io.Reader, log io.Writer, ready chan<- string) {
 	close(p.ended)
 }
 
-// Err is how the program ended, nil while it runs.
+// Done is closed when the program has ended, by itself or not.
+func (p *Process) Done() <-chan struct{} { return p.ended }
+
+// End waits for the end and tells it, never nil, with the last lines that the
+// program wrote: what there is to say about an end that nobody asked for.
+func (p *Process) End() error {
+	<-p.ended
+	err := p.Err()
+	if err == nil {
+		err = errors.New("exit status 0")
+	}
+	if last := p.output.String(); last != "" {
+		return fmt.Errorf("%w; its last lines:\n%s", err, last)
+	}
+	return err
+}
+
+// Err is how the program ended, nil while it runs and after exit code 0.
 func (p *Process) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

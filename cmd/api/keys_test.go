@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 )
@@ -43,6 +44,24 @@ func TestKeys_WhatIsNoHandleOrAddressIsRefusedAtItsPlace(t *testing.T) {
 	}
 	// Nothing of it is taken.
 	if _, err := client.CreateAccountWithResponse(t.Context(), nil, holdfast.NewAccount{Handle: "ada"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKeys_AnExpiryThatNoListCouldTellIsRefusedAtItsPlace(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, 1)
+	r := s.serve(t)
+	c := s.tenant(t, r, "acme")
+	operator := s.operator(t, r)
+	beyond := time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -(23*60+59)*60))
+	for _, at := range []time.Time{{}, beyond} {
+		_, err := operator.CreateAPIKeyWithResponse(t.Context(), c.id, c.principal, nil, holdfast.NewAPIKey{ExpiresAt: &at})
+		if !holdfast.IsCode(err, "expires_at_invalid") || pointerOf(err) != "/expires_at" {
+			t.Errorf("%v: %v at %q", at, err, pointerOf(err))
+		}
+	}
+	if _, err := operator.ListAPIKeysWithResponse(t.Context(), c.id, c.principal, nil); err != nil {
 		t.Error(err)
 	}
 }

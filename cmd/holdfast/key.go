@@ -34,16 +34,18 @@ func newKey(r *remote) *cobra.Command {
 type wantedKey struct {
 	label   string
 	expires time.Time
+	given   func(flag string) bool
 }
 
 func (w *wantedKey) addFlags(command *cobra.Command) {
 	command.Flags().StringVar(&w.label, "label", "", "for people")
+	w.given = command.Flags().Changed
 	command.Flags().TimeVar(&w.expires, "expires-at", time.Time{}, []string{time.RFC3339}, "when it stops to work, 2027-01-31T00:00:00Z say; never by default")
 }
 
 func (w *wantedKey) body() holdfast.NewAPIKey {
 	body := holdfast.NewAPIKey{Label: &w.label}
-	if !w.expires.IsZero() {
+	if w.given("expires-at") {
 		body.ExpiresAt = &w.expires
 	}
 	return body

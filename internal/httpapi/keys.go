@@ -46,7 +46,7 @@ func (s *server) createKey(ctx context.Context, tenant domain.TenantID, principa
 	key, text, again, err := s.administration.CreateKey(ctx, caller(ctx), tenant, tenancy.NewKey{
 		Principal:      of,
 		Label:          orZero(body.Label),
-		ExpiresAt:      orZero(body.ExpiresAt),
+		ExpiresAt:      body.ExpiresAt,
 		IdempotencyKey: orZero(idempotency),
 	})
 	k := encodeKey(key)

@@ -14,21 +14,40 @@ import (
 // NewKey asks for a key.
 type NewKey struct {
 	Principal      domain.PrincipalID
-	Label          string    // at most 128 characters, may be empty
-	ExpiresAt      time.Time // zero for never
-	IdempotencyKey string    // at most 255 characters; empty for none
+	Label          string     // at most 128 characters, may be empty
+	ExpiresAt      *time.Time // in the future, at most 100 years ahead; nil for never
+	IdempotencyKey string     // at most 255 characters; empty for none
 }
 
-const maxLabel = 128 // characters
+const (
+	maxLabel     = 128 // characters
+	maxKeysYears = 100 // of a key that expires: far from the last year that JSON's times can tell, 9999
+)
 
-func (want NewKey) check(now time.Time) error {
+func (want NewKey) check() error {
 	if !printable(want.Label, maxLabel) {
 		return domain.Invalid("label_invalid", "A label has at most 128 characters, none of them a control character.").At("/label")
 	}
-	if !want.ExpiresAt.IsZero() && !want.ExpiresAt.After(now) {
-		return domain.Invalid("expiry_past", "The key would have expired already.").At("/expires_at")
-	}
 	return nil
+}
+
+// checkExpiry is for a key that isn't made yet: the retry of a creation is
+// answered after the key has expired too.
+func (want NewKey) checkExpiry(now time.Time) error {
+	at := want.ExpiresAt
+	if at == nil || at.After(now) && !at.After(now.UTC().AddDate(maxKeysYears, 0, 0)) {
+		return nil
+	}
+	return domain.Invalid("expires_at_invalid", "A key expires in the future, at most 100 years ahead.").At("/expires_at")
+}
+
+// expiry is what the fingerprint says, and what is stored: the zero time, which
+// checkExpiry lets nobody ask for, is NULL.
+func (want NewKey) expiry() (told string, stored zeronull.Timestamptz) {
+	if want.ExpiresAt == nil {
+		return "", stored
+	}
+	return want.ExpiresAt.UTC().Format(time.RFC3339Nano), zeronull.Timestamptz(*want.ExpiresAt)
 }
 
 // CreateKey makes a key for a principal of the tenant (for an operator with the
@@ -44,7 +63,7 @@ func (s *Store) CreateKey(ctx context.Context, caller Scope, tenant domain.Tenan
 	if err := s.demandKeysOf(ctx, caller, OperatorTenants, tenant); err != nil {
 		return Key{}, "", false, err
 	}
-	if err := want.check(s.now()); err != nil {
+	if err := want.check(); err != nil {
 		return Key{}, "", false, err
 	}
 	var id domain.KeyID
@@ -67,9 +86,20 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT DO NOTHING
 RETURNING ` + keyColumns
 
+const sqlKeyMade = `SELECT EXISTS (SELECT FROM api_keys WHERE tenant_id = $1 AND key_id = $2)`
+
 const sqlReplayKey = `SELECT fingerprint = $3, server_key_id FROM api_keys WHERE tenant_id = $1 AND key_id = $2`
 
 func (s *Store) createKeyTx(ctx context.Context, tx pgx.Tx, caller Scope, tenant domain.TenantID, id domain.KeyID, want NewKey) (k Key, text string, replayed bool, err error) {
+	if fault := want.checkExpiry(s.now()); fault != nil {
+		var made bool // and never deleted: what follows finds it too
+		if err := tx.QueryRow(ctx, sqlKeyMade, tenant, id).Scan(&made); err != nil {
+			return Key{}, "", false, err
+		}
+		if !made {
+			return Key{}, "", false, fault
+		}
+	}
 	p, err := principalTx(ctx, tx, tenant, want.Principal)
 	if err != nil {
 		return Key{}, "", false, err
@@ -87,9 +117,10 @@ func (s *Store) createKeyTx(ctx context.Context, tx pgx.Tx, caller Scope, tenant
 	if err != nil {
 		return Key{}, "", false, err
 	}
-	digest := fingerprint("api-key", want.Principal.String(), want.Label, want.ExpiresAt.UTC().Format(time.RFC3339Nano))
+	expiry, expiresAt := want.expiry()
+	digest := fingerprint("api-key", want.Principal.String(), want.Label, expiry)
 	rows, _ := tx.Query(ctx, sqlCreateKey, tenant, id, want.Principal, want.Label, hashSecret(secret), s.keys.Current(), digest,
-		s.now(), zeronull.Timestamptz(want.ExpiresAt))
+		s.now(), expiresAt)
 	k, err = pgx.CollectExactlyOneRow(rows, scanKey)
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return k, formatKey(id, secret), false, err

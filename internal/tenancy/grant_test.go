@@ -149,7 +149,7 @@ func TestGrant_NoTokenOutlivesItsKey(t *testing.T) {
 	tenant := in.tenant(t, "acme")
 	p := in.principal(t, tenant.ID, "backend", tenancy.IdentityRead)
 	_, text, _, err := in.first.store.CreateKey(t.Context(), in.ada, tenant.ID,
-		tenancy.NewKey{Principal: p.ID, ExpiresAt: in.clock.Now().Add(20 * time.Minute)})
+		tenancy.NewKey{Principal: p.ID, ExpiresAt: new(in.clock.Now().Add(20 * time.Minute))})
 	must(t, err)
 	for _, want := range []int{900, 600} {
 		token, err := in.first.tokens.Grant(t.Context(), request(text))

@@ -21,10 +21,10 @@ func TestCreateKey_ALostAnswersRetryGetsTheSameSecret(t *testing.T) {
 	in := install(t, 1)
 	tenant := in.tenant(t, "acme")
 	p := in.principal(t, tenant.ID, "backend", tenancy.IdentityRead)
-	want := tenancy.NewKey{Principal: p.ID, Label: "first", ExpiresAt: in.clock.Now().Add(time.Hour), IdempotencyKey: "one"}
+	want := tenancy.NewKey{Principal: p.ID, Label: "first", ExpiresAt: new(in.clock.Now().Add(time.Hour)), IdempotencyKey: "one"}
 	key, text, replayed, err := in.first.store.CreateKey(t.Context(), in.ada, tenant.ID, want)
 	must(t, err)
-	expected := tenancy.Key{ID: key.ID, Principal: p.ID, Label: "first", CreatedAt: in.clock.Now(), ExpiresAt: want.ExpiresAt}
+	expected := tenancy.Key{ID: key.ID, Principal: p.ID, Label: "first", CreatedAt: in.clock.Now(), ExpiresAt: *want.ExpiresAt}
 	if diff := cmp.Diff(expected, key); diff != "" || replayed || !keyForm.MatchString(text) {
 		t.Errorf("text %q, replayed %v, key (-want +got)\n%s", text, replayed, diff)
 	}
@@ -90,10 +90,66 @@ func TestCreateKey_RefusesWhatIsMalformed(t *testing.T) {
 	for _, label := range []string{strings.Repeat("a", 129), "a\x00", "a\nb", "\xff"} {
 		wantCode(t, create(tenant.ID, tenancy.NewKey{Principal: p.ID, Label: label}), domain.KindInvalid, "label_invalid")
 	}
-	wantCode(t, create(tenant.ID, tenancy.NewKey{Principal: p.ID, ExpiresAt: in.clock.Now()}), domain.KindInvalid, "expiry_past")
 	wantCode(t, create(domain.TenantID{1}, tenancy.NewKey{Principal: p.ID}), domain.KindNotFound, "tenant_not_found")
 	wantCode(t, create(other.ID, tenancy.NewKey{Principal: p.ID}), domain.KindNotFound, "principal_not_found")
 	wantCode(t, create(tenancy.Operators, tenancy.NewKey{Principal: p.ID}), domain.KindNotFound, "principal_not_found")
+}
+
+func TestCreateKey_ExpiresInTheFutureAndWithinAHundredYears(t *testing.T) {
+	t.Parallel()
+	in := install(t, 1)
+	tenant := in.tenant(t, "acme")
+	p := in.principal(t, tenant.ID, "backend", tenancy.IdentityRead)
+	now := in.clock.Now()
+	last := now.AddDate(100, 0, 0)
+	// Its year in UTC is 10000, which JSON can't tell.
+	beyond := time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -(23*60+59)*60))
+	for _, of := range []struct {
+		tenant    domain.TenantID
+		principal domain.PrincipalID
+	}{{tenant.ID, p.ID}, {tenancy.Operators, in.ada.Principal}} {
+		create := func(at time.Time, idempotency string) (tenancy.Key, error) {
+			key, _, _, err := in.first.store.CreateKey(t.Context(), in.ada, of.tenant,
+				tenancy.NewKey{Principal: of.principal, ExpiresAt: &at, IdempotencyKey: idempotency})
+			return key, err
+		}
+		for _, at := range []time.Time{{}, now.Add(-time.Hour), now, last.Add(time.Microsecond), beyond} {
+			for _, idempotency := range []string{"", "refused"} {
+				_, err := create(at, idempotency)
+				wantCode(t, err, domain.KindInvalid, "expires_at_invalid")
+			}
+		}
+		for _, at := range []time.Time{now.Add(time.Microsecond), last} {
+			if key, err := create(at.In(time.FixedZone("", 3600)), ""); err != nil || !key.ExpiresAt.Equal(at) {
+				t.Errorf("%v: expires at %v, %v", at, key.ExpiresAt, err)
+			}
+		}
+	}
+}
+
+func TestCreateKey_ARetryIsAnsweredAfterTheKeyHasExpired(t *testing.T) {
+	t.Parallel()
+	in := install(t, 1)
+	tenant := in.tenant(t, "acme")
+	p := in.principal(t, tenant.ID, "backend", tenancy.IdentityRead)
+	want := tenancy.NewKey{Principal: p.ID, ExpiresAt: new(in.clock.Now().Add(time.Minute)), IdempotencyKey: "one"}
+	key, text, _, err := in.first.store.CreateKey(t.Context(), in.ada, tenant.ID, want)
+	must(t, err)
+
+	in.clock.advance(time.Hour)
+	again, textAgain, replayed, err := in.first.store.CreateKey(t.Context(), in.ada, tenant.ID, want)
+	if diff := cmp.Diff(key, again); diff != "" || textAgain != text || !replayed || err != nil {
+		t.Errorf("retry: text equal %v, replayed %v, %v, key (-want +got)\n%s", textAgain == text, replayed, err, diff)
+	}
+	for _, at := range []*time.Time{nil, {}} {
+		other := want
+		other.ExpiresAt = at
+		_, _, _, err = in.first.store.CreateKey(t.Context(), in.ada, tenant.ID, other)
+		wantCode(t, err, domain.KindInvalid, "idempotency_key_reused")
+	}
+	want.IdempotencyKey = "two"
+	_, _, _, err = in.first.store.CreateKey(t.Context(), in.ada, tenant.ID, want)
+	wantCode(t, err, domain.KindInvalid, "expires_at_invalid")
 }
 
 func TestKeys_PagesByID(t *testing.T) {

@@ -11,12 +11,14 @@ import (
 )
 
 // checks are what must be well for the process to be sent requests: each
-// database answers and has this build's schema, and who may call is known.
+// database answers, has this build's schema and the numbers that are placed on it,
+// and who may call is known.
 func (p *process) checks() []httpapi.ReadinessCheck {
 	checks := []httpapi.ReadinessCheck{
 		{Name: "tokens", Gates: true, Run: func(context.Context) error { return p.tokens.Ready() }},
 		{Name: "database/control", Gates: true, Run: schemaCheck(p.router.Control(), postgres.ControlSet)},
 		{Name: "jobs/schema", Gates: true, Run: func(ctx context.Context) error { return riverschema.Check(ctx, p.router.Control()) }},
+		{Name: "placement", Gates: true, Run: func(ctx context.Context) error { return postgres.CheckPlacement(ctx, p.router) }},
 	}
 	for _, db := range p.router.Databases() {
 		checks = append(checks, httpapi.ReadinessCheck{Name: "database/" + db.Name, Gates: true, Run: schemaCheck(db.Pool, postgres.DataSet)})

@@ -33,7 +33,8 @@ func fetch(t testing.TB, url string) (status int, body string) {
 
 func TestStart_RefusesWhatItCannotServe(t *testing.T) {
 	t.Parallel()
-	s := newStack(t, 1)
+	s := newStack(t, 2)
+	data := s.installation.Settings(postgres.RoleAPI).Data
 	empty := testkit.EmptyDatabases(t, 1).Settings(postgres.RoleAPI)
 	for name, c := range map[string]struct {
 		changes []string
@@ -43,7 +44,17 @@ func TestStart_RefusesWhatItCannotServe(t *testing.T) {
 			[]string{"HOLDFAST_SERVER_KEYS=secret", "HOLDFAST_POOL_SIZE=many"}, []string{"HOLDFAST_SERVER_KEYS", "HOLDFAST_POOL_SIZE"},
 		},
 		"databases without a schema": {
-			[]string{"HOLDFAST_CONTROL_URL=" + empty.Control, "HOLDFAST_DATA_URLS=data1=" + empty.Data[0].URL}, []string{"run holdfast schema up"},
+			[]string{"HOLDFAST_CONTROL_URL=" + empty.Control, "HOLDFAST_DATA_URLS=data1=" + empty.Data[0].URL, "HOLDFAST_PLACEMENT="}, []string{"run holdfast schema up"},
+		},
+		"another placement": {
+			[]string{"HOLDFAST_PLACEMENT=data1=0-30,63 data2=31-62"}, []string{
+				"open on data2, and placed on data1: the numbers 63", "open on data1, and placed on data2: the numbers 31", "HOLDFAST_PLACEMENT",
+			},
+		},
+		"swapped databases": {
+			[]string{"HOLDFAST_DATA_URLS=data1=" + data[1].URL + " data2=" + data[0].URL}, []string{
+				"open on data2, and placed on data1: the numbers 0-31", "open on data1, and placed on data2: the numbers 32-63", "HOLDFAST_DATA_URLS",
+			},
 		},
 		"a database that isn't there": {[]string{"HOLDFAST_CONTROL_URL=postgres://127.0.0.1:1/none"}, []string{"control database"}},
 		"a password that is wrong":    {[]string{"HOLDFAST_API_PASSWORD=wrong"}, []string{"control database"}},
@@ -96,6 +107,24 @@ func TestReady_NamesTheDatabasesAndFailsWithOne(t *testing.T) {
 	}
 	if status, _ = fetch(t, r.url+"/livez"); status != http.StatusOK {
 		t.Errorf("livez is %d", status)
+	}
+}
+
+func TestReady_FailsWhenANumberHasMovedAwayAndNotInMaintenance(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, 2)
+	r := s.serve(t)
+	if _, err := s.installation.Admin(t, "data1").Exec(t.Context(), `UPDATE number_gates SET state = 'closed' WHERE number = 3`); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := fetch(t, r.url+"/readyz"); status != http.StatusOK {
+		t.Errorf("in maintenance, readyz is %d %s", status, body)
+	}
+	if _, err := s.installation.Admin(t, "data2").Exec(t.Context(), `INSERT INTO number_gates VALUES (3, 'open', 1, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := fetch(t, r.url+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, `{"name":"placement","status":"failing"}`) {
+		t.Errorf("after the move, readyz is %d %s", status, body)
 	}
 }
 

@@ -86,6 +86,9 @@ func (p *process) openDatabases(ctx context.Context) (err error) {
 	if err := postgres.CheckSchema(ctx, p.router); err != nil {
 		return err
 	}
+	if err := postgres.CheckPlacement(ctx, p.router); err != nil {
+		return err
+	}
 	return riverschema.Check(ctx, p.router.Control())
 }
 

@@ -42,6 +42,9 @@ func (w *worker) start(ctx context.Context, c config.Config) (err error) {
 	if err := postgres.CheckSchema(ctx, w.router); err != nil {
 		return err
 	}
+	if err := postgres.CheckPlacement(ctx, w.router); err != nil {
+		return err
+	}
 	if err := riverschema.Check(ctx, w.router.Control()); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -210,6 +211,22 @@ func TestWorker_RefusesAnotherSchema(t *testing.T) {
 				t.Errorf("the exit code is %d, and the log is %s", code, log.String())
 			}
 		})
+	}
+}
+
+func TestWorker_RefusesAPlacementThatTheDatabasesDeny(t *testing.T) {
+	t.Parallel()
+	in := testkit.Databases(t, 2)
+	data := in.Settings(postgres.RoleWorker).Data
+	for name, change := range map[string]string{
+		"another placement": "HOLDFAST_PLACEMENT=data1=32-63 data2=0-31",
+		"swapped databases": "HOLDFAST_DATA_URLS=data1=" + data[1].URL + " data2=" + data[0].URL,
+	} {
+		var log strings.Builder
+		code := run(t.Context(), append(environ(in), change), io.Discard, &log)
+		if code != exitFailed || !strings.Contains(log.String(), "open on data2, and placed on data1: the numbers") {
+			t.Errorf("%s: the exit code is %d, and the log is %s", name, code, log.String())
+		}
 	}
 }
 

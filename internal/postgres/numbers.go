@@ -48,13 +48,9 @@ const sqlAnyTenant = `SELECT EXISTS (SELECT FROM tenants)`
 // it is missing from the configuration, and opening it anew would lose what is
 // unique.
 func OpenNumbers(ctx context.Context, router *Router) (map[string][]domain.Number, error) {
-	gates := map[string][]Gate{}
-	for _, db := range router.Databases() {
-		found, err := ReadGates(ctx, db.Pool)
-		if err != nil {
-			return nil, fmt.Errorf("data database %s: %w", db.Name, err)
-		}
-		gates[db.Name] = found
+	gates, err := readAllGates(ctx, router)
+	if err != nil {
+		return nil, err
 	}
 	missing, faults := CompareNumbers(router.Databases(), gates)
 	if len(faults) > 0 {

@@ -2,7 +2,6 @@ package domain
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 )
 
@@ -46,11 +45,4 @@ type Partition struct {
 // Bucket is the partition's name within its tenant: "identity-v1/handle/07".
 func (p Partition) Bucket() string {
 	return fmt.Sprintf("identity-v1/%s/%02d", p.Family, p.Number)
-}
-
-// LockKey is the 64-bit key of the partition's advisory lock. PostgreSQL's own
-// hashtext has 32 bits and collides within a million keys.
-func (p Partition) LockKey() int64 {
-	sum := sha256.Sum256([]byte(p.Tenant.String() + "/" + p.Bucket()))
-	return int64(binary.BigEndian.Uint64(sum[:8]))
 }

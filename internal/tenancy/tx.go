@@ -39,9 +39,9 @@ type Entry struct {
 	Layout   string // domain.Layout where the identity domain is touched, else ""
 	ReadOnly bool
 	// Unsynced doesn't wait for the disk, nor for a standby. A crash of the
-	// database may lose the transaction, but never without losing all that was
-	// committed there after it: so it is for what a later transaction of the same
-	// database makes final.
+	// database may lose the transaction while this process lives on. So it is for
+	// what is looked for again, and missed, before anything that was promised
+	// rests on it.
 	Unsynced bool
 }
 

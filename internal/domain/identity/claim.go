@@ -33,20 +33,10 @@ SELECT $1, k.number, k.family, k.key, k.owner_family, k.owner_id, k.token, $2
 ON CONFLICT DO NOTHING
 RETURNING c.number, c.family, c.key, c.token`
 
-// claimFar makes claims durable before they are called granted: the commit that
-// rests on them happens on another database, which may not lose them.
-func claimFar(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*claiming) error {
-	return claimAll(ctx, db, tenant, all, false)
-}
-
-// claimNear makes claims on the database of their owner. The commit that rests
-// on them happens there too, later, and makes both durable at once: what is
-// committed behind them is never kept without them.
-func claimNear(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*claiming) error {
-	return claimAll(ctx, db, tenant, all, true)
-}
-
-func claimAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*claiming, unsynced bool) error {
+// claimAll waits for the disk: what a commit rests on must outlive a crash of the
+// database, even of the commit's own, since this process may live on through it
+// and commit.
+func claimAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*claiming) error {
 	slices.SortFunc(all, func(a, b *claiming) int { return compareLinks(a.link, b.link) })
 	var rows linkColumns
 	byLink := make(map[link]*claiming, len(all))
@@ -55,9 +45,7 @@ func claimAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID
 		rows.add(c.owner, c.link)
 		byLink[c.link] = c
 	}
-	e := entry(tenant, rows.numbers)
-	e.Unsynced = unsynced
-	return tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
+	return tenancy.Run(ctx, db, entry(tenant, rows.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
 		tx.Queue(sqlClaim, KeyRules, rows.numbers, rows.families, rows.keys, rows.ownerFamilies, rows.owners, rows.tokens).
 			Query(func(r pgx.Rows) error {
 				var l link

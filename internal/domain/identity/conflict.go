@@ -38,12 +38,7 @@ func (s *Service) claimKeys(ctx context.Context, tenant domain.TenantID, owner r
 		claims[i] = &claiming{owner: owner, link: l}
 	}
 	err = onDatabases(claims, func(c *claiming) *postgres.Database { return s.router.Database(c.link.Number) },
-		func(db *postgres.Database, some []*claiming) error {
-			if db == s.router.Database(owner.Number) {
-				return s.claimingNear.Do(ctx, db, tenant, some...)
-			}
-			return s.claimingFar.Do(ctx, db, tenant, some...)
-		})
+		func(db *postgres.Database, some []*claiming) error { return s.claiming.Do(ctx, db, tenant, some...) })
 	if err != nil {
 		return nil, nothingHappened(err)
 	}

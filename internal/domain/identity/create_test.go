@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -48,9 +49,14 @@ func emailRace(t *testing.T, d *directory) {
 	}
 	d.checkInvariants(t, true)
 	for i, err := range errs {
-		if err != nil {
-			d.create(t, numbered("racer-%d", i), "")
+		if err == nil {
+			continue
 		}
+		var e *domain.Error
+		if !errors.As(err, &e) || len(e.Fields) != 1 || e.Fields[0].Pointer != "/email" {
+			t.Errorf("the conflict %v does not name the email and nothing else", err)
+		}
+		d.create(t, numbered("racer-%d", i), "")
 	}
 	d.checkInvariants(t, true)
 }

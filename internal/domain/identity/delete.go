@@ -20,17 +20,29 @@ UPDATE accounts SET revision = revision + 1, status = 'deleted', email = NULL, e
 const sqlEndEmailChange = `
 DELETE FROM email_changes WHERE tenant_id = $1 AND number = $2 AND account_id = $3`
 
+// An operation that would create the record which is there was prepared in vain,
+// by a repeated request that has not yet looked; it has no claims and is nobody's.
 const sqlStandingOperation = `
 SELECT o.token FROM operations o
- WHERE o.tenant_id = $1 AND o.number = $2 AND o.family = $3 AND o.record_id = $4
+ WHERE o.tenant_id = $1 AND o.number = $2 AND o.family = $3 AND o.record_id = $4 AND o.base_revision > 0
    FOR UPDATE`
 
 // sqlBeginRelease writes an operation that is committed from the start: a
-// deletion claims nothing, so its prepare and its commit are one decision.
+// deletion claims nothing, so its prepare and its commit are one decision. It
+// takes the place of one that was prepared in vain.
 const sqlBeginRelease = `
-INSERT INTO operations (tenant_id, number, family, record_id, token, state, deadline,
-                        base_revision, proposal, new_links, old_links, traceparent)
-VALUES ($1, $2, $3, $4, $5, 'committed', $6, $7, '{"status":"deleted"}', '[]', $8::json, $9)`
+INSERT INTO operations AS o (tenant_id, number, family, record_id, token, state, deadline,
+                             base_revision, proposal, new_links, old_links, traceparent)
+VALUES ($1, $2, $3, $4, $5, 'committed', $6, $7, '{"status":"deleted"}', '[]', $8::json, $9)
+ON CONFLICT (tenant_id, number, family, record_id) DO UPDATE
+   SET token = excluded.token, state = excluded.state, deadline = excluded.deadline,
+       base_revision = excluded.base_revision, proposal = excluded.proposal, new_links = excluded.new_links,
+       old_links = excluded.old_links, fingerprint = NULL, traceparent = excluded.traceparent
+ WHERE o.base_revision = 0`
+
+const sqlDemandOperation = `
+SELECT demand(count(*) = 1) FROM operations
+ WHERE tenant_id = $1 AND number = $2 AND family = $3 AND record_id = $4 AND token = $5`
 
 // Delete leaves a tombstone: it erases what is personal, frees the email at
 // once, and holds the handle in quarantine, so that nobody can impersonate.
@@ -143,5 +155,6 @@ func queueRelease(tx *tenancy.Tx, op *operation) error {
 		return err
 	}
 	tx.Queue(sqlBeginRelease, int16(op.record.Number), op.record.Family, op.record.ID, op.token, op.deadline, op.base, string(links), op.traceparent)
+	tx.Queue(sqlDemandOperation, int16(op.record.Number), op.record.Family, op.record.ID, op.token)
 	return nil
 }

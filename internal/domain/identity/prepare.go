@@ -18,8 +18,9 @@ import (
 //
 // A crash behind it leaves an operation without claims, which anybody may abort
 // after its deadline. The database may also lose it in a crash of its own, since
-// nothing waits for the disk here: its commit is then refused, as for an
-// operation that was cleared, and its claims are unknown to their owner.
+// nothing waits for the disk here. That is found out: the commit looks for the
+// operation again, and without it is refused, and its claims are unknown to
+// their owner.
 type preparing struct {
 	op *operation
 

@@ -43,15 +43,14 @@ type Service struct {
 	tracer     trace.Tracer
 	metrics    metrics
 
-	preparing    *tenancy.Sharer[preparing]
-	claimingFar  *tenancy.Sharer[claiming]
-	claimingNear *tenancy.Sharer[claiming]
-	creating     *tenancy.Sharer[creating]
-	releasing    *tenancy.Sharer[releasing]
-	aborting     *tenancy.Sharer[aborting]
-	finalizing   *tenancy.Sharer[finalizing]
-	reading      *tenancy.Sharer[reading]
-	resolving    *tenancy.Sharer[resolving]
+	preparing  *tenancy.Sharer[preparing]
+	claiming   *tenancy.Sharer[claiming]
+	creating   *tenancy.Sharer[creating]
+	releasing  *tenancy.Sharer[releasing]
+	aborting   *tenancy.Sharer[aborting]
+	finalizing *tenancy.Sharer[finalizing]
+	reading    *tenancy.Sharer[reading]
+	resolving  *tenancy.Sharer[resolving]
 }
 
 // New makes the directory over the router's data databases.
@@ -79,8 +78,7 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 		metrics:    newMetrics(),
 	}
 	s.preparing = tenancy.NewSharer("identity.prepare", s.tracer, s.prepareAll)
-	s.claimingFar = tenancy.NewSharer("identity.claim", s.tracer, claimFar)
-	s.claimingNear = tenancy.NewSharer("identity.claim", s.tracer, claimNear)
+	s.claiming = tenancy.NewSharer("identity.claim", s.tracer, claimAll)
 	s.creating = tenancy.NewSharer("identity.commit", s.tracer, createAll)
 	s.releasing = tenancy.NewSharer("identity.release", s.tracer, releaseAll)
 	s.aborting = tenancy.NewSharer("identity.abort", s.tracer, abortAll)

@@ -1,0 +1,69 @@
+package identity
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+func TestLateRelease_LeavesTheSameOwnersLaterClaim(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	req := CreateAccount{Handle: "ada", IdempotencyKey: "k"}
+	dying := d.with(Options{Faults: &crashAt{point: "claimed", nth: 1}})
+	if _, err := dying.Create(t.Context(), d.scope, req); !stopped(err) {
+		t.Fatal(err)
+	}
+	old := d.claimRows(t)[0].claim
+	d.expire(t)
+	if _, err := d.Create(t.Context(), d.scope, req); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.release(t.Context(), d.scope.Tenant, old.owner, []link{old.link}); err != nil {
+		t.Fatal(err)
+	}
+	d.checkInvariants(t, true)
+}
+
+func TestLookup_OfAClaimThatItsLiveOwnerDoesNotHold_FindsNothing(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	a := d.create(t, "ada", "")
+	l := linkTo(domain.FamilyEmail, "stray@example.com", domain.RandomID[domain.TokenKind]())
+	stray := []*claiming{{owner: accountRef(a.ID), link: l}}
+	if err := claimAll(t.Context(), d.router.Database(l.Number), d.scope.Tenant, stray); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.LookupEmail(t.Context(), d.scope, "stray@example.com")
+	expectCode(t, err, domain.KindNotFound, "account_not_found")
+}
+
+func TestDelete_ErasesThePendingEmailChange(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	email := "p@example.com"
+	c, err := d.Create(t.Context(), d.scope, CreateAccount{Handle: "ada", Email: &email})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Delete(t.Context(), d.scope, c.Account.ID, 1); err != nil {
+		t.Fatal(err)
+	}
+	left := collect(t, d, `SELECT change_id FROM email_changes`, pgx.RowTo[domain.EmailChangeID])
+	if len(left) != 0 {
+		t.Errorf("%d pending changes are left", len(left))
+	}
+}
+
+func TestCommit_OfAnOperationThatStandsAborted_DoesNotPass(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	slow := d.with(Options{Faults: &pauseAt{point: "claimed", act: func() {
+		d.everywhere(t, `UPDATE operations SET state = 'aborted'`)
+	}}})
+	_, err := slow.tryCreate(t.Context(), "slow", "slow@example.com")
+	expectCode(t, err, domain.KindUnavailable, "operation_expired")
+	d.expectState(t, state{})
+}

@@ -89,7 +89,7 @@ func (e SweepKind) Valid() bool {
 
 // Account defines model for Account.
 type Account struct {
-	// Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
+	// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
 	//
 	// Example: {"plan":"pro"}
 	Attributes Attributes `json:"attributes"`
@@ -134,7 +134,7 @@ type AccountPage struct {
 
 // AccountPatch defines model for AccountPatch.
 type AccountPatch struct {
-	// Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
+	// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
 	//
 	// Example: {"plan":"pro"}
 	Attributes Attributes `json:"attributes,omitempty"`
@@ -194,7 +194,7 @@ type AskedSweep struct {
 	Database string `json:"database"`
 }
 
-// Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
+// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
 //
 // Example: {"plan":"pro"}
 type Attributes = json.RawMessage
@@ -230,7 +230,7 @@ type Check struct {
 
 // CreatedAccount defines model for CreatedAccount.
 type CreatedAccount struct {
-	// Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
+	// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
 	//
 	// Example: {"plan":"pro"}
 	Attributes Attributes `json:"attributes"`
@@ -244,7 +244,7 @@ type CreatedAccount struct {
 	// Example: ada@example.com
 	Email *string `json:"email"`
 
-	// EmailChange A pending change of the account's email.
+	// EmailChange A pending change of the account's email. The operation that confirms it comes with a later version of this API.
 	EmailChange     *EmailChange `json:"email_change,omitempty"`
 	EmailVerifiedAt *time.Time   `json:"email_verified_at"`
 
@@ -291,7 +291,7 @@ type CreatedAPIKey struct {
 // Document An OpenAPI 3.0 document.
 type Document = json.RawMessage
 
-// EmailChange A pending change of the account's email.
+// EmailChange A pending change of the account's email. The operation that confirms it comes with a later version of this API.
 type EmailChange struct {
 	// Code For the tenant's application to send to the address. It is shown once.
 	Code      string    `json:"code"`
@@ -359,7 +359,7 @@ type LookupKey struct {
 
 // NewAccount defines model for NewAccount.
 type NewAccount struct {
-	// Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
+	// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
 	//
 	// Example: {"plan":"pro"}
 	Attributes Attributes `json:"attributes,omitempty"`
@@ -372,7 +372,7 @@ type NewAccount struct {
 	// Example: ada@example.com
 	Email *string `json:"email,omitempty"`
 
-	// EmailVerified The tenant's word that the email is verified. Otherwise it must be confirmed.
+	// EmailVerified The tenant's word that the email is verified. Without it the email is not claimed.
 	EmailVerified *bool `json:"email_verified,omitempty"`
 
 	// Handle The name to claim. Under the tenant's `ascii` policy letters, digits, `_`, `-` and
@@ -656,7 +656,7 @@ type ListAccountsParams struct {
 	// Status Only accounts in this status.
 	Status *AccountStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound.
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
@@ -686,7 +686,7 @@ type PatchAccountParams struct {
 
 // ListOperatorsParams defines parameters for ListOperators.
 type ListOperatorsParams struct {
-	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound.
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
@@ -702,7 +702,7 @@ type CreateOperatorParams struct {
 
 // ListOperatorAPIKeysParams defines parameters for ListOperatorAPIKeys.
 type ListOperatorAPIKeysParams struct {
-	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound.
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
@@ -718,7 +718,7 @@ type CreateOperatorAPIKeyParams struct {
 
 // ListTenantsParams defines parameters for ListTenants.
 type ListTenantsParams struct {
-	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound.
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
@@ -734,7 +734,7 @@ type CreateTenantParams struct {
 
 // ListPrincipalsParams defines parameters for ListPrincipals.
 type ListPrincipalsParams struct {
-	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound.
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
@@ -750,7 +750,7 @@ type CreatePrincipalParams struct {
 
 // ListAPIKeysParams defines parameters for ListAPIKeys.
 type ListAPIKeysParams struct {
-	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound.
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
@@ -907,11 +907,13 @@ type ClientInterface interface {
 	//
 	// Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 	// without that word is not claimed: it begins as a pending email change, whose code is in
-	// the answer, and the account has no email yet.
+	// the answer for the application to deliver, and the account has no email yet. An operation
+	// that confirms the change is not part of this version of the API; a later one adds it.
 	//
 	// 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
-	// Retry-After, when somebody's unfinished operation does; 410 when the key's account was
-	// deleted.
+	// Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
+	// Retry-After, when another request with the same Idempotency-Key is under way; 410 when the
+	// key's account was deleted.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -922,11 +924,13 @@ type ClientInterface interface {
 	//
 	// Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 	// without that word is not claimed: it begins as a pending email change, whose code is in
-	// the answer, and the account has no email yet.
+	// the answer for the application to deliver, and the account has no email yet. An operation
+	// that confirms the change is not part of this version of the API; a later one adds it.
 	//
 	// 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
-	// Retry-After, when somebody's unfinished operation does; 410 when the key's account was
-	// deleted.
+	// Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
+	// Retry-After, when another request with the same Idempotency-Key is under way; 410 when the
+	// key's account was deleted.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -974,7 +978,7 @@ type ClientInterface interface {
 	// DeleteAccount Delete an account
 	//
 	// The email is free at once. The handle is held for a quarantine, so that nobody can
-	// impersonate.
+	// impersonate. Deleting a deleted account again is 204, whatever revision `If-Match` names.
 	//
 	// Corresponds with DELETE /v1/accounts/{account_id} (the `DeleteAccount` operationId).
 	DeleteAccount(ctx context.Context, accountID AccountID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1305,11 +1309,13 @@ func (c *Client) ListAccounts(ctx context.Context, params *ListAccountsParams, r
 //
 // Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 // without that word is not claimed: it begins as a pending email change, whose code is in
-// the answer, and the account has no email yet.
+// the answer for the application to deliver, and the account has no email yet. An operation
+// that confirms the change is not part of this version of the API; a later one adds it.
 //
 // 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
-// Retry-After, when somebody's unfinished operation does; 410 when the key's account was
-// deleted.
+// Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
+// Retry-After, when another request with the same Idempotency-Key is under way; 410 when the
+// key's account was deleted.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1330,11 +1336,13 @@ func (c *Client) CreateAccountWithBody(ctx context.Context, params *CreateAccoun
 //
 // Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 // without that word is not claimed: it begins as a pending email change, whose code is in
-// the answer, and the account has no email yet.
+// the answer for the application to deliver, and the account has no email yet. An operation
+// that confirms the change is not part of this version of the API; a later one adds it.
 //
 // 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
-// Retry-After, when somebody's unfinished operation does; 410 when the key's account was
-// deleted.
+// Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
+// Retry-After, when another request with the same Idempotency-Key is under way; 410 when the
+// key's account was deleted.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1432,7 +1440,7 @@ func (c *Client) LookupAccount(ctx context.Context, body LookupAccountJSONReques
 // DeleteAccount Delete an account
 //
 // The email is free at once. The handle is held for a quarantine, so that nobody can
-// impersonate.
+// impersonate. Deleting a deleted account again is 204, whatever revision `If-Match` names.
 //
 // Corresponds with DELETE /v1/accounts/{account_id} (the `DeleteAccount` operationId).
 func (c *Client) DeleteAccount(ctx context.Context, accountID AccountID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3604,11 +3612,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 	// without that word is not claimed: it begins as a pending email change, whose code is in
-	// the answer, and the account has no email yet.
+	// the answer for the application to deliver, and the account has no email yet. An operation
+	// that confirms the change is not part of this version of the API; a later one adds it.
 	//
 	// 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
-	// Retry-After, when somebody's unfinished operation does; 410 when the key's account was
-	// deleted.
+	// Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
+	// Retry-After, when another request with the same Idempotency-Key is under way; 410 when the
+	// key's account was deleted.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3619,11 +3629,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 	// without that word is not claimed: it begins as a pending email change, whose code is in
-	// the answer, and the account has no email yet.
+	// the answer for the application to deliver, and the account has no email yet. An operation
+	// that confirms the change is not part of this version of the API; a later one adds it.
 	//
 	// 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
-	// Retry-After, when somebody's unfinished operation does; 410 when the key's account was
-	// deleted.
+	// Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
+	// Retry-After, when another request with the same Idempotency-Key is under way; 410 when the
+	// key's account was deleted.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3671,7 +3683,7 @@ type ClientWithResponsesInterface interface {
 	// DeleteAccountWithResponse Delete an account
 	//
 	// The email is free at once. The handle is held for a quarantine, so that nobody can
-	// impersonate.
+	// impersonate. Deleting a deleted account again is 204, whatever revision `If-Match` names.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -5966,11 +5978,13 @@ func (c *ClientWithResponses) ListAccountsWithResponse(ctx context.Context, para
 //
 // Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 // without that word is not claimed: it begins as a pending email change, whose code is in
-// the answer, and the account has no email yet.
+// the answer for the application to deliver, and the account has no email yet. An operation
+// that confirms the change is not part of this version of the API; a later one adds it.
 //
 // 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
-// Retry-After, when somebody's unfinished operation does; 410 when the key's account was
-// deleted.
+// Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
+// Retry-After, when another request with the same Idempotency-Key is under way; 410 when the
+// key's account was deleted.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -5987,11 +6001,13 @@ func (c *ClientWithResponses) CreateAccountWithBodyWithResponse(ctx context.Cont
 //
 // Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 // without that word is not claimed: it begins as a pending email change, whose code is in
-// the answer, and the account has no email yet.
+// the answer for the application to deliver, and the account has no email yet. An operation
+// that confirms the change is not part of this version of the API; a later one adds it.
 //
 // 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
-// Retry-After, when somebody's unfinished operation does; 410 when the key's account was
-// deleted.
+// Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
+// Retry-After, when another request with the same Idempotency-Key is under way; 410 when the
+// key's account was deleted.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -6069,7 +6085,7 @@ func (c *ClientWithResponses) LookupAccountWithResponse(ctx context.Context, bod
 // DeleteAccountWithResponse Delete an account
 //
 // The email is free at once. The handle is held for a quarantine, so that nobody can
-// impersonate.
+// impersonate. Deleting a deleted account again is 204, whatever revision `If-Match` names.
 //
 // Returns a wrapper object for the known response body format(s).
 //

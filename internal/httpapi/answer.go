@@ -11,15 +11,19 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// statusClientGone stands in logs and metrics for a request whose caller went
-// away before there was an answer. It is never sent.
-const statusClientGone = 499
+// errUnanswered is for a handler that ends well and answers nothing: net/http
+// would say 200 for it.
+var errUnanswered = errors.New("the handler wrote no answer")
 
 // answer turns errors and panics into answers, so that what stands outside of
-// it sees a status and never an error.
+// it sees a status and never an error. Nothing passes it unanswered.
 func (s *server) answer(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if err := recovered(next, c); err != nil {
+		err := recovered(next, c)
+		if err == nil && !c.Response().Committed {
+			err = errUnanswered
+		}
+		if err != nil {
 			s.fail(c, err)
 		}
 		return nil
@@ -53,11 +57,6 @@ func (s *server) fail(c echo.Context, err error) {
 	r, response := c.Request(), c.Response()
 	ctx := r.Context()
 	call := callOf(ctx)
-	if errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled) {
-		call.code = "client_gone"
-		response.Status = statusClientGone
-		return
-	}
 	p := problemOf(r, err)
 	call.code = p.code
 	if p.status >= http.StatusInternalServerError {

@@ -88,7 +88,7 @@ func (e SweepKind) Valid() bool {
 
 // Account defines model for Account.
 type Account struct {
-	// Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
+	// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
 	//
 	// Example: {"plan":"pro"}
 	Attributes Attributes `json:"attributes"`
@@ -133,7 +133,7 @@ type AccountPage struct {
 
 // AccountPatch defines model for AccountPatch.
 type AccountPatch struct {
-	// Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
+	// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
 	//
 	// Example: {"plan":"pro"}
 	Attributes Attributes `json:"attributes,omitempty"`
@@ -193,7 +193,7 @@ type AskedSweep struct {
 	Database string `json:"database"`
 }
 
-// Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
+// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
 //
 // Example: {"plan":"pro"}
 type Attributes = json.RawMessage
@@ -229,7 +229,7 @@ type Check struct {
 
 // CreatedAccount defines model for CreatedAccount.
 type CreatedAccount struct {
-	// Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
+	// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
 	//
 	// Example: {"plan":"pro"}
 	Attributes Attributes `json:"attributes"`
@@ -243,7 +243,7 @@ type CreatedAccount struct {
 	// Example: ada@example.com
 	Email *string `json:"email"`
 
-	// EmailChange A pending change of the account's email.
+	// EmailChange A pending change of the account's email. The operation that confirms it comes with a later version of this API.
 	EmailChange     *EmailChange `json:"email_change,omitempty"`
 	EmailVerifiedAt *time.Time   `json:"email_verified_at"`
 
@@ -290,7 +290,7 @@ type CreatedAPIKey struct {
 // Document An OpenAPI 3.0 document.
 type Document = json.RawMessage
 
-// EmailChange A pending change of the account's email.
+// EmailChange A pending change of the account's email. The operation that confirms it comes with a later version of this API.
 type EmailChange struct {
 	// Code For the tenant's application to send to the address. It is shown once.
 	Code      string    `json:"code"`
@@ -358,7 +358,7 @@ type LookupKey struct {
 
 // NewAccount defines model for NewAccount.
 type NewAccount struct {
-	// Attributes A JSON object of the tenant's own, at most 16 KiB, kept as it was sent.
+	// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
 	//
 	// Example: {"plan":"pro"}
 	Attributes Attributes `json:"attributes,omitempty"`
@@ -371,7 +371,7 @@ type NewAccount struct {
 	// Example: ada@example.com
 	Email *string `json:"email,omitempty"`
 
-	// EmailVerified The tenant's word that the email is verified. Otherwise it must be confirmed.
+	// EmailVerified The tenant's word that the email is verified. Without it the email is not claimed.
 	EmailVerified *bool `json:"email_verified,omitempty"`
 
 	// Handle The name to claim. Under the tenant's `ascii` policy letters, digits, `_`, `-` and
@@ -655,7 +655,7 @@ type ListAccountsParams struct {
 	// Status Only accounts in this status.
 	Status *AccountStatusFilter `form:"status,omitempty" json:"status,omitempty"`
 
-	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound.
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
@@ -685,7 +685,7 @@ type PatchAccountParams struct {
 
 // ListOperatorsParams defines parameters for ListOperators.
 type ListOperatorsParams struct {
-	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound.
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
@@ -701,7 +701,7 @@ type CreateOperatorParams struct {
 
 // ListOperatorAPIKeysParams defines parameters for ListOperatorAPIKeys.
 type ListOperatorAPIKeysParams struct {
-	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound.
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
@@ -717,7 +717,7 @@ type CreateOperatorAPIKeyParams struct {
 
 // ListTenantsParams defines parameters for ListTenants.
 type ListTenantsParams struct {
-	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound.
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
@@ -733,7 +733,7 @@ type CreateTenantParams struct {
 
 // ListPrincipalsParams defines parameters for ListPrincipals.
 type ListPrincipalsParams struct {
-	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound.
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
@@ -749,7 +749,7 @@ type CreatePrincipalParams struct {
 
 // ListAPIKeysParams defines parameters for ListAPIKeys.
 type ListAPIKeysParams struct {
-	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound.
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.

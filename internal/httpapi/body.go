@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -53,7 +54,7 @@ func (o *operation) validateBody(c echo.Context) error {
 		return err
 	}
 	if err := schema.VisitJSON(value, openapi3.MultiErrors()); err != nil {
-		return invalid(schemaFields("", err))
+		return invalid(append(schemaFields("", err), refusedFields(schema, value)...))
 	}
 	return nil
 }
@@ -64,8 +65,11 @@ func refuseBody(r *http.Request) error {
 		return nil
 	}
 	var first [1]byte
-	if n, _ := io.ReadFull(r.Body, first[:]); n == 0 {
+	switch _, err := io.ReadFull(r.Body, first[:]); {
+	case errors.Is(err, io.EOF):
 		return nil
+	case err != nil:
+		return unreadable(err)
 	}
 	return malformed("body_unexpected", "The operation takes no body.")
 }
@@ -84,12 +88,22 @@ func readBody(c echo.Context) ([]byte, error) {
 	switch {
 	case errors.As(err, &limit):
 		return nil, tooLarge()
-	case err != nil && r.Context().Err() != nil:
-		return nil, r.Context().Err()
 	case err != nil:
-		return nil, malformed("body_unreadable", "The body broke off before its end.").because(err)
+		return nil, unreadable(err)
 	}
 	return buffer.Bytes(), nil
+}
+
+// unreadable is for a body that didn't come to its end: too slow for the
+// server's read timeout, or broken off.
+func unreadable(cause error) *problem {
+	if errors.Is(cause, os.ErrDeadlineExceeded) {
+		return (&problem{
+			status: http.StatusRequestTimeout, code: "request_timeout",
+			detail: "The body took too long to arrive. Nothing was done.",
+		}).because(cause)
+	}
+	return malformed("body_unreadable", "The body broke off before its end.").because(cause)
 }
 
 func tooLarge() error {

@@ -87,6 +87,8 @@ func TestConventions(t *testing.T) {
 
 		"a handle in a patch":    {patch(`{"handle":"b"}`), 422, "handle_immutable", "/handle=handle_immutable"},
 		"an email in a patch":    {patch(`{"email":null}`), 422, "email_not_patchable", "/email=email_not_patchable"},
+		"both in a patch":        {patch(`{"handle":"b","email":"a@b.de"}`), 422, "handle_immutable", "/handle=handle_immutable /email=email_not_patchable"},
+		"and a wrong status":     {patch(`{"handle":null,"email":"a@b.de","status":"deleted"}`), 422, "request_invalid", "/email=email_not_patchable /handle=handle_immutable /status=not_one_of"},
 		"a status of nobody's":   {patch(`{"status":"deleted"}`), 422, "request_invalid", "/status=not_one_of"},
 		"an id that isn't one":   {request{method: "GET", target: "/v1/accounts/1"}, 404, "account_not_found", ""},
 		"an id in capitals":      {request{method: "GET", target: strings.ToUpper(accountPath[:13]) + "x"}, 404, "route_not_found", ""},

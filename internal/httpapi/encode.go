@@ -45,12 +45,17 @@ func createdAccount(c identity.Created) CreatedAccount {
 // decodePatch tells the members that must not be there from those that may,
 // with the reason.
 func decodePatch(body *AccountPatch) (identity.AccountPatch, error) {
+	email := domain.Invalid("email_not_patchable",
+		"An email changes only through an email change, which its owner confirms.").At("/email")
 	switch {
 	case body.Handle != nil:
-		return identity.AccountPatch{}, domain.Invalid("handle_immutable", "A handle never changes.").At("/handle")
+		handle := domain.Invalid("handle_immutable", "A handle never changes.").At("/handle")
+		if body.Email != nil {
+			handle.Fields = append(handle.Fields, email.Fields...)
+		}
+		return identity.AccountPatch{}, handle
 	case body.Email != nil:
-		return identity.AccountPatch{}, domain.Invalid("email_not_patchable",
-			"An email changes only through an email change, which its owner confirms.").At("/email")
+		return identity.AccountPatch{}, email
 	}
 	patch := identity.AccountPatch{Status: (*identity.Status)(body.Status), Attributes: body.Attributes}
 	if body.DisplayName.IsSpecified() {

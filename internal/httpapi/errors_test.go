@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -117,28 +116,6 @@ func TestErrors_WhatIsUnlistedIsInternalAndItsTextStaysInTheLog(t *testing.T) {
 		if name == "a panic" && !strings.Contains(a.log.String(), "errors_test.go") {
 			t.Errorf("the log has no stack: %s", a.log)
 		}
-	}
-}
-
-func TestErrors_ACallerWhoWentAwayIsNoErrorLog(t *testing.T) {
-	t.Parallel()
-	a := newTestAPI(t, testOptions{})
-	ctx, cancel := context.WithCancel(t.Context())
-	a.directory.act = func(ctx context.Context) error {
-		cancel()
-		<-ctx.Done()
-		return fmt.Errorf("acquire: %w", ctx.Err())
-	}
-	r := httptest.NewRequestWithContext(ctx, "GET", accountPath, nil)
-	r.Header.Set("Authorization", "Bearer tenant")
-	w := httptest.NewRecorder()
-	a.ServeHTTP(w, r)
-
-	if w.Body.Len() > 0 {
-		t.Errorf("somebody was answered: %s", w.Body)
-	}
-	if log := a.log.String(); strings.Contains(log, "ERROR") || strings.Contains(log, "WARN") || !strings.Contains(log, `"status":499`) {
-		t.Errorf("log is %s", log)
 	}
 }
 

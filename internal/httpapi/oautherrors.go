@@ -24,7 +24,11 @@ func (p *problem) renderOAuth(c echo.Context) error {
 		return renderOAuthError(c, p, refused.Code, refused.Description)
 	case p.status == http.StatusBadRequest, p.status == http.StatusUnprocessableEntity:
 		p.status = http.StatusBadRequest
-		return renderOAuthError(c, p, tenancy.GrantInvalidRequest, p.detail)
+		description := p.detail
+		if p.code == codeRequestInvalid { // its detail refers to a list that has no place here
+			description = "grant_type is missing, or a parameter is not as the API's description says."
+		}
+		return renderOAuthError(c, p, tenancy.GrantInvalidRequest, description)
 	default:
 		return p.render(c)
 	}

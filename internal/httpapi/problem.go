@@ -83,5 +83,8 @@ func (p *problem) setHeaders(h http.Header) {
 	if p.challenge != "" {
 		h.Set("WWW-Authenticate", p.challenge)
 	}
+	if p.status == http.StatusRequestTimeout {
+		h.Set("Connection", "close") // RFC 9110, section 15.5.9: the rest would be read as a request
+	}
 	h.Set("Cache-Control", "no-store")
 }

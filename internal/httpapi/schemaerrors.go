@@ -68,6 +68,24 @@ func unknownFields(object string, broken *openapi3.SchemaError) []domain.Field {
 	return fields
 }
 
+// refusedFields lists the members that the schema names only to refuse them, with
+// the code that its x-holdfast-refused gives. A handler refuses them when nothing
+// else is wrong.
+func refusedFields(schema *openapi3.Schema, value any) []domain.Field {
+	members, _ := value.(map[string]any)
+	var fields []domain.Field
+	for name := range members {
+		member := schema.Properties[name]
+		if member == nil || member.Value == nil {
+			continue
+		}
+		if code, refused := member.Value.Extensions["x-holdfast-refused"].(string); refused {
+			fields = append(fields, domain.Field{Pointer: joinPointer([]string{name}), Code: code})
+		}
+	}
+	return fields
+}
+
 // joinPointer spells a path as RFC 6901 does.
 func joinPointer(path []string) string {
 	var b strings.Builder

@@ -98,8 +98,15 @@ func New(o Options) (*API, error) {
 	return &API{echo: e, draining: s.readiness}, nil
 }
 
-// ServeHTTP serves a request.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.echo.ServeHTTP(w, r) }
+// ServeHTTP serves a request. HEAD is served as GET: w knows the true method,
+// and net/http's sends no body then.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead {
+		r = r.WithContext(r.Context()) // a copy: w looks at the method of the original
+		r.Method = http.MethodGet
+	}
+	a.echo.ServeHTTP(w, r)
+}
 
 // Drain makes /readyz fail from now on, so that nobody sends new requests.
 // Those that come all the same are served.
@@ -131,11 +138,12 @@ func (s *server) demandRoutes(e *echo.Echo) error {
 	return nil
 }
 
-// limit gives the request its deadline. It stands outside of answer, which must
-// tell a caller who went away from a request that has ended.
+// limit gives the request its deadline, which alone ends the work on it.
+// net/http cancels a request as soon as its caller has nothing more to send, and
+// a caller who has shut down that half of the connection still wants its answer.
 func (s *server) limit(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		ctx, cancel := context.WithTimeout(c.Request().Context(), s.timeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), s.timeout)
 		defer cancel()
 		c.SetRequest(c.Request().WithContext(ctx))
 		return next(c)

@@ -92,6 +92,9 @@ func (o *operation) validateParameter(r *http.Request, query url.Values, paramet
 	return schemaFields(pointer, err)
 }
 
+// codeRequestInvalid is the code of a request that breaks the document.
+const codeRequestInvalid = "request_invalid"
+
 // invalid is nil without fields. They come in the order of their pointers, so
 // that the same request has the same answer.
 func invalid(fields []domain.Field) error {
@@ -102,7 +105,7 @@ func invalid(fields []domain.Field) error {
 		return strings.Compare(a.Pointer+"\x00"+a.Code, b.Pointer+"\x00"+b.Code)
 	})
 	fields = slices.Compact(fields)
-	e := domain.Invalid("request_invalid", "Parts of the request are not as the API's description says; errors lists them.")
+	e := domain.Invalid(codeRequestInvalid, "Parts of the request are not as the API's description says; errors lists them.")
 	e.Fields = fields[:min(len(fields), maxFields)]
 	return e
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
@@ -37,6 +39,9 @@ func (s *server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			return err
 		}
 		call.scope = scope
+		if span := trace.SpanFromContext(ctx); span.IsRecording() {
+			span.SetAttributes(attribute.String("holdfast.tenant_id", scope.Tenant.String()))
+		}
 		ctx = telemetry.With(ctx, slog.String("tenant_id", scope.Tenant.String()), slog.String("principal_id", scope.Principal.String()))
 		c.SetRequest(r.WithContext(ctx))
 		if !admits(scope, call.operation.scope) {

@@ -51,10 +51,10 @@ func TestTracing_SpansNameTheTemplateAndNothingPersonal(t *testing.T) {
 	}
 	const template = "/v1/accounts/{account_id}"
 	want := []span{
-		{"GET " + template, trace.SpanKindServer, codes.Unset, base("GET", "200", "http.route", template)},
+		{"GET " + template, trace.SpanKindServer, codes.Unset, base("GET", "200", "http.route", template, "holdfast.tenant_id", testTenant.String())},
 		{"GET", trace.SpanKindServer, codes.Unset, base("GET", "404")},
 		{"_OTHER", trace.SpanKindServer, codes.Unset, base("_OTHER", "405")},
-		{"GET " + template, trace.SpanKindServer, codes.Error, base("GET", "500", "http.route", template, "error.type", "500")},
+		{"GET " + template, trace.SpanKindServer, codes.Error, base("GET", "500", "http.route", template, "error.type", "500", "holdfast.tenant_id", testTenant.String())},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)

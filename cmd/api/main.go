@@ -15,7 +15,7 @@ import (
 // gcPercent is GOGC unless the environment sets that. What lives is a few tens
 // of megabytes however busy the process is, so the usual 100 would collect many
 // times a second to save memory that nobody misses.
-const gcPercent = 400
+const gcPercent = 800
 
 func main() {
 	if os.Getenv("GOGC") == "" {

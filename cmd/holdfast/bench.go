@@ -40,6 +40,7 @@ func newBenchIdentity(environ []string) *cobra.Command {
 	}
 	command.Flags().IntVar(&options.Rounds, "rounds", 5, "rounds that count; each measures both sides")
 	command.Flags().DurationVar(&options.Length, "length", 5*time.Second, "of one side of a round, in whole seconds")
+	command.Flags().StringVar(&options.Only, "only", "", "measure only what has this in its name")
 	command.Flags().StringVar(&options.Profile, "profile", "", "a folder for CPU profiles of the API")
 	command.Flags().IntVar(&options.Readers, "accounts", 20_000, "accounts to read from")
 	return command

@@ -23,6 +23,7 @@ type Options struct {
 	Rounds  int           // that count; each measures both sides
 	Length  time.Duration // of one side of a round; whole seconds
 	Readers int           // accounts to read from
+	Only    string        // measures only what has this in its name; "" for all
 	Profile string        // a folder for CPU profiles of the API, one a comparison; "" for none
 	Log     io.Writer     // of the processes it starts
 	Note    func(format string, args ...any)
@@ -78,6 +79,9 @@ func Identity(ctx context.Context, o Options) ([]Outcome, error) {
 	}
 	var outcomes []Outcome
 	for _, c := range comparisons {
+		if !strings.Contains(c.What, o.Only) {
+			continue
+		}
 		o.Note("measuring: %s", c.What)
 		var cost Cost
 		c.product = s.counted(c.product, &cost)

@@ -21,16 +21,16 @@ func TestSharer_WhatArrivesWhileOneIsUnderWay_GoesOutTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &deciders{begin: make(chan struct{})}
 		c := newCallers(d)
-		c.underWay(t, upTo(7)...)
+		c.underWay(t, upTo(15)...)
 		if diff := cmp.Diff([]int{1}, d.sizes()); diff != "" {
-			t.Errorf("seven that wait are not worth a second transaction (-want +got)\n%s", diff)
+			t.Errorf("fifteen that wait are not worth a second transaction (-want +got)\n%s", diff)
 		}
-		c.more(t, 8)
-		if diff := cmp.Diff([]int{1, 8}, d.sizes()); diff != "" {
-			t.Errorf("eight are (-want +got)\n%s", diff)
+		c.more(t, 16)
+		if diff := cmp.Diff([]int{1, 16}, d.sizes()); diff != "" {
+			t.Errorf("sixteen are (-want +got)\n%s", diff)
 		}
-		c.more(t, numbersFrom(9, 300)...)
-		if diff := cmp.Diff([]int{1, 8}, d.sizes()); diff != "" {
+		c.more(t, numbersFrom(17, 300)...)
+		if diff := cmp.Diff([]int{1, 16}, d.sizes()); diff != "" {
 			t.Errorf("there is no third (-want +got)\n%s", diff)
 		}
 		close(d.begin)
@@ -41,7 +41,7 @@ func TestSharer_WhatArrivesWhileOneIsUnderWay_GoesOutTogether(t *testing.T) {
 		}
 		sizes := d.sizes()
 		slices.Sort(sizes[2:]) // the two that were under way end in either order
-		if diff := cmp.Diff([]int{1, 8, 44, 256}, sizes); diff != "" {
+		if diff := cmp.Diff([]int{1, 16, 44, 256}, sizes); diff != "" {
 			t.Errorf("decisions a transaction (-want +got)\n%s", diff)
 		}
 	})
@@ -159,8 +159,8 @@ func TestSharer_RefusesMoreThanMayWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &deciders{begin: make(chan struct{})}
 		c := newCallers(d)
-		c.underWay(t, upTo(8)...) // two transactions
-		c.more(t, numbersFrom(9, 4096)...)
+		c.underWay(t, upTo(16)...) // two transactions
+		c.more(t, numbersFrom(17, 4096)...)
 		began := time.Now()
 		err := c.sharer.Do(t.Context(), c.db, c.tenant, &question{})
 		wantCode(t, err, domain.KindUnavailable, "overloaded")

@@ -16,7 +16,7 @@ const (
 	maxShared    = 256              // decisions a transaction
 	maxWaiting   = 4096             // decisions that wait for the next one
 	maxUnderWay  = 2                // transactions at once
-	worthAnother = 16                // decisions that must wait for a second one to begin
+	worthAnother = 16               // decisions that must wait for a second one to begin
 	flushTimeout = 10 * time.Second // the role's own statement timeout comes first
 )
 

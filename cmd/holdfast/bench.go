@@ -48,9 +48,9 @@ func newBenchIdentity(environ []string) *cobra.Command {
 
 func printOutcomes(out io.Writer, outcomes []bench.Outcome) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "what\tratio\tat least\tproduct/s\treference/s\tp50\tp99\tcommits\tsyncs\tallocations\tratios of the rounds\t")
+	fmt.Fprintln(table, "what\tratio\tat least\treached\tproduct/s\treference/s\tp50\tp99\tcommits\tsyncs\tallocations\tratios of the rounds\t")
 	for _, o := range outcomes {
-		fmt.Fprintf(table, "%s\t%.2f\t%.2f\t%.0f\t%.0f\t%v\t%v\t%.2f\t%.3f\t%.0f\t%.2f\t\n", o.What, o.Ratio(), o.AtLeast, o.ProductRate, o.ReferenceRate,
+		fmt.Fprintf(table, "%s\t%.2f\t%.2f\t%v\t%.0f\t%.0f\t%v\t%v\t%.2f\t%.3f\t%.0f\t%.2f\t\n", o.What, o.Ratio(), o.AtLeast, o.Reached(), o.ProductRate, o.ReferenceRate,
 			o.P50.Round(10*time.Microsecond), o.P99.Round(10*time.Microsecond), o.Cost.Commits, o.Cost.Syncs, o.Cost.Allocations, o.Ratios)
 	}
 	table.Flush()

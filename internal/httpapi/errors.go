@@ -121,7 +121,7 @@ func timeout(r *http.Request) *problem {
 		return &problem{
 			status: http.StatusServiceUnavailable, code: "outcome_unknown", retryAfter: retryUnknown(r),
 			detail: "The request took too long and was given up, so the change may or may not have happened. " +
-				"Read the state again, or repeat the request with the same Idempotency-Key.",
+				"Read the state again; a request that had an Idempotency-Key may be repeated with the same one.",
 		}
 	}
 	return &problem{

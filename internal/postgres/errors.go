@@ -69,7 +69,7 @@ func CommitFailed(err error) error {
 	}
 	return domain.OutcomeUnknown("outcome_unknown",
 		"The connection was lost while the change was being committed, so it may or may not have happened. "+
-			"Read the state again, or repeat the request with the same Idempotency-Key.").Because(err)
+			"Read the state again; a request that had an Idempotency-Key may be repeated with the same one.").Because(err)
 }
 
 // connectionLost tells errors of a connection that broke under a statement.

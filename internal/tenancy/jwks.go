@@ -9,9 +9,6 @@ import (
 // longer than that before it signs.
 const JWKSMaxAge = 10 * time.Minute
 
-// JWKSCacheControl is the Cache-Control header of the key set.
-const JWKSCacheControl = "public, max-age=600"
-
 // JWKS is the set of public keys (RFC 7517), for /.well-known/jwks.json.
 type JWKS struct {
 	Keys []JWK `json:"keys"`

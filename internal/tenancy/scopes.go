@@ -39,11 +39,6 @@ func OperatorScopes() []string {
 	return []string{OperatorApprove, OperatorMigrate, OperatorRead, OperatorTenants}
 }
 
-// KnownScope tells whether the scope is on the closed list.
-func KnownScope(scope string) bool {
-	return slices.Contains(TenantScopes(), scope) || slices.Contains(OperatorScopes(), scope)
-}
-
 // parseScopes sorts the wanted scopes and drops repetitions. Wanting none, or
 // one that is not grantable, is invalid.
 func parseScopes(wanted, grantable []string) ([]string, error) {

@@ -83,8 +83,12 @@ func life(ctx context.Context, d *directory) error {
 	if _, err := d.tryCreate(ctx, "taken", "taken@example.com"); err != nil {
 		return err
 	}
-	if _, err := d.tryCreate(ctx, "ada", "ada@example.com"); err != nil {
-		return err
+	email := "ada@example.com"
+	for range 2 { // and again, with its key
+		req := CreateAccount{Handle: "ada", Email: &email, EmailVerified: true, IdempotencyKey: "ada"}
+		if _, err := d.Create(ctx, d.scope, req); err != nil {
+			return err
+		}
 	}
 	if _, err := d.tryCreate(ctx, "loser", "taken@example.com"); stopped(err) {
 		return err

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Faults is told of every point between two transactions of the protocol. An
+// Faults is told of the points between two transactions of the protocol. An
 // error makes the caller stop there, as if the process had died: nothing that
 // would clean up runs. Production has none.
 type Faults interface {

@@ -88,7 +88,7 @@ func (s *Service) prepareAll(ctx context.Context, db *postgres.Database, tenant 
 	if err != nil {
 		return err
 	}
-	return takeBack(ctx, db, tenant, all)
+	return s.takeBack(ctx, db, tenant, all)
 }
 
 // mayExist are readings of the records whose id may have been used before: those
@@ -108,7 +108,7 @@ func mayExist(all []*preparing) (again []*reading) {
 // takeBack clears the operations that were prepared in vain, because their
 // record exists, and reads what stood in the way of those that were not. (A
 // crash before that leaves the former to be aborted after their deadline.)
-func takeBack(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*preparing) error {
+func (s *Service) takeBack(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*preparing) error {
 	var vain []*operation
 	var asked []*reading
 	for _, p := range all {
@@ -122,6 +122,9 @@ func takeBack(ctx context.Context, db *postgres.Database, tenant domain.TenantID
 		}
 	}
 	if len(vain) > 0 {
+		if err := s.reach(ctx, "prepared in vain"); err != nil {
+			return err
+		}
 		if _, err := changeOperations(ctx, db, tenant, sqlClearPrepared, vain); err != nil {
 			return err
 		}

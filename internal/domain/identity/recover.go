@@ -44,6 +44,9 @@ func (s *Service) clear(ctx context.Context, tenant domain.TenantID, c *claim) (
 	if err != nil {
 		return held, 0, err
 	}
+	if err := s.reach(ctx, "judged"); err != nil {
+		return held, 0, err
+	}
 	found := c.judge(owner)
 	switch found {
 	case obsolete:

@@ -67,3 +67,32 @@ func TestCommit_OfAnOperationThatStandsAborted_DoesNotPass(t *testing.T) {
 	expectCode(t, err, domain.KindUnavailable, "operation_expired")
 	d.expectState(t, state{})
 }
+
+// A commit that would not write what was decided is stopped as a whole: here the
+// record is there already, under another token, and its operation was prepared by
+// a request that had no reason to look.
+func TestCommit_OfARecordThatExists_ChangesNothing(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	a := d.create(t, "ada", "")
+	row := &accountRow{Account: Account{ID: a.ID, Status: Active, Handle: a.Handle, Attributes: a.Attributes}}
+	op, err := creationOf(t.Context(), row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := d.router.Database(op.record.Number)
+	p := &preparing{op: op}
+	if err := d.prepareAll(t.Context(), db, d.scope.Tenant, []*preparing{p}); err != nil || !p.granted {
+		t.Fatalf("prepare: granted %v, %v", p.granted, err)
+	}
+	before := d.state(t)
+	c := &creating{op: op, account: row}
+	err = createAll(t.Context(), db, d.scope.Tenant, []*creating{c})
+	if domain.KindOf(err) != domain.KindInternal || err == nil || c.committed {
+		t.Errorf("committed %v, %v, want it stopped", c.committed, err)
+	}
+	d.expectState(t, before) // the operation too still stands
+	d.expire(t)
+	d.sweepAll(t)
+	d.checkInvariants(t, true)
+}

@@ -31,7 +31,7 @@ SELECT p.ordinal, ` + accountColumns + `
                       WHERE a.tenant_id = $1 AND a.number = p.number AND a.account_id = p.account_id LIMIT 1) a`
 
 const sqlReadOperations = `
-SELECT p.ordinal, o.token, o.state, o.deadline, o.base_revision, o.proposal, o.new_links, o.old_links, o.fingerprint, o.traceparent
+SELECT p.ordinal, o.token, o.state, o.deadline, o.new_links, o.old_links, o.fingerprint, o.traceparent
   FROM unnest($2::smallint[], $3::text[], $4::uuid[]) WITH ORDINALITY AS p (number, family, record_id, ordinal)
  CROSS JOIN LATERAL (SELECT o.* FROM operations o
                       WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
@@ -95,7 +95,7 @@ func queueOperations(tx *tenancy.Tx, all []*reading) {
 		for rows.Next() {
 			var ordinal int64
 			var o operation
-			if err := rows.Scan(&ordinal, &o.token, &o.state, &o.deadline, &o.base, &o.proposal,
+			if err := rows.Scan(&ordinal, &o.token, &o.state, &o.deadline,
 				&o.newLinks, &o.oldLinks, &o.fingerprint, &o.traceparent); err != nil {
 				return err
 			}

@@ -96,3 +96,47 @@ func TestCommit_OfARecordThatExists_ChangesNothing(t *testing.T) {
 	d.sweepAll(t)
 	d.checkInvariants(t, true)
 }
+
+// A step that comes at the wrong time, or from another operation, finds nothing
+// to do.
+func TestAbortAndFinalize_TouchOnlyTheirOwnOperationInItsState(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	preparing := d.with(Options{Faults: &crashAt{point: "prepared", nth: 1}})
+	if _, err := preparing.tryCreate(t.Context(), "ada", ""); !stopped(err) {
+		t.Fatal(err)
+	}
+	b := d.create(t, "bob", "bob@example.com")
+	deleting := d.with(Options{Faults: &crashAt{point: "deleted", nth: 1}})
+	if err := deleting.Delete(t.Context(), d.scope, b.ID, 1); !stopped(err) {
+		t.Fatal(err)
+	}
+	before := d.state(t)
+	for _, stored := range d.operationRows(t) {
+		db := d.router.Database(stored.op.record.Number)
+		own, others := stored.op, stored.op
+		others.token = domain.RandomID[domain.TokenKind]()
+
+		foreign := &aborting{op: &others}
+		if err := abortAll(t.Context(), db, d.scope.Tenant, []*aborting{foreign}); err != nil || foreign.state != "" {
+			t.Errorf("an abort under another token met %q, %v", foreign.state, err)
+		}
+		if err := finalizeAll(t.Context(), db, d.scope.Tenant, []*finalizing{{&others}}); err != nil {
+			t.Error(err)
+		}
+		var err error
+		if own.state == committed {
+			late := &aborting{op: &own}
+			err = abortAll(t.Context(), db, d.scope.Tenant, []*aborting{late})
+			if late.state != committed {
+				t.Errorf("a late abort of a committed operation made it %q", late.state)
+			}
+		} else {
+			err = finalizeAll(t.Context(), db, d.scope.Tenant, []*finalizing{{&own}})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	d.expectState(t, before)
+}

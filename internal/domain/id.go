@@ -20,6 +20,9 @@ type (
 	PrincipalID = ID[PrincipalKind]
 	KeyID       = ID[KeyKind]
 	AccountID   = ID[AccountKind]
+	DeviceID    = ID[DeviceKind]
+	// ClientID names a tenant's public OAuth client (RFC 6749, section 2.1).
+	ClientID = ID[ClientKind]
 	// EmailChangeID names a pending change of an account's address.
 	EmailChangeID = ID[EmailChangeKind]
 	// RecordID is the id of any record of the identity domain: an account, a device.
@@ -35,6 +38,8 @@ type (
 	PrincipalKind   struct{}
 	KeyKind         struct{}
 	AccountKind     struct{}
+	DeviceKind      struct{}
+	ClientKind      struct{}
 	EmailChangeKind struct{}
 	RecordKind      struct{}
 	TokenKind       struct{}

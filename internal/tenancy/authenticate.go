@@ -39,6 +39,9 @@ func (t *Tokens) Authenticate(ctx context.Context, token string) (Scope, error) 
 	if err != nil {
 		return Scope{}, err
 	}
+	if tenant.gone() {
+		return Scope{}, errTokenRevoked()
+	}
 	if tenant.state == TenantSuspended {
 		return Scope{}, domain.Forbidden("tenant_suspended", "The tenant is suspended. Ask its operator to resume it.")
 	}
@@ -65,10 +68,12 @@ func (t *Tokens) verified(token string, now time.Time) (holder, error) {
 // knownTenant is a tenant as it was when this process knew of all revocations
 // up to a sequence.
 type knownTenant struct {
-	state    string
+	state    string // "" when there is no such tenant any more
 	settings Settings
 	sequence int64
 }
+
+func (t knownTenant) gone() bool { return t.state == "" }
 
 const sqlKnownTenant = `SELECT state, handle_policy, id_key FROM tenants WHERE tenant_id = $1`
 
@@ -85,7 +90,7 @@ func (t *Tokens) tenant(ctx context.Context, k *known, id domain.TenantID) (know
 		return tx.QueryRow(ctx, sqlKnownTenant, id).Scan(&tenant.state, &tenant.settings.HandlePolicy, &tenant.settings.IDKey)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return knownTenant{}, errTokenRevoked() // its tenant is gone
+		return knownTenant{}, nil
 	}
 	if err != nil {
 		return knownTenant{}, err

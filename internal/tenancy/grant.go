@@ -14,12 +14,20 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
+// The grant types of the token endpoint. Grant serves the first; the others are
+// the identity domain's, and DeviceToken signs what they earn.
+const (
+	GrantTypeClientCredentials = "client_credentials"                           // RFC 6749, section 4.4
+	GrantTypeDeviceCode        = "urn:ietf:params:oauth:grant-type:device_code" // RFC 8628, section 3.4
+	GrantTypeRefreshToken      = "refresh_token"                                // RFC 6749, section 6
+)
+
 // GrantRequest is a request for an access token at the token endpoint. The
 // client is an API key: its id is the text up to the second underscore,
 // hf_<id>, and its secret is the rest. The whole text is taken as the secret
 // too, since that is what people have at hand.
 type GrantRequest struct {
-	GrantType    string // "client_credentials"
+	GrantType    string // GrantTypeClientCredentials
 	ClientID     string
 	ClientSecret string
 	Scope        string // space-separated; empty for all that the principal has
@@ -33,34 +41,18 @@ type AccessToken struct {
 	Scope     string // space-separated
 }
 
-// The codes of a GrantError: those of RFC 6749, section 5.2, and one of ours.
-const (
-	GrantInvalidRequest       = "invalid_request"
-	GrantInvalidClient        = "invalid_client" // 401, with WWW-Authenticate: Basic
-	GrantInvalidScope         = "invalid_scope"
-	GrantUnsupportedGrantType = "unsupported_grant_type"
-	GrantTenantSuspended      = "tenant_suspended" // 403
-)
-
-// GrantError is a refusal of the token endpoint, in the words of RFC 6749.
-type GrantError struct {
-	Code        string
-	Description string // plain words, for the client's developer
-}
-
-func (e *GrantError) Error() string { return e.Code + ": " + e.Description }
-
 // Grant sells a token to whoever shows a key (RFC 6749, section 4.4). An unknown
 // key and a wrong secret take the same way to the same answer.
 //
 // Errors: *GrantError; unavailable.
 func (t *Tokens) Grant(ctx context.Context, request GrantRequest) (AccessToken, error) {
 	switch request.GrantType {
-	case "client_credentials":
+	case GrantTypeClientCredentials:
 	case "":
 		return AccessToken{}, &GrantError{GrantInvalidRequest, "grant_type is missing."}
 	default:
-		return AccessToken{}, &GrantError{GrantUnsupportedGrantType, "grant_type must be client_credentials."}
+		return AccessToken{}, &GrantError{GrantUnsupportedGrantType, "grant_type must be " + GrantTypeClientCredentials + " for an API key; " +
+			GrantTypeDeviceCode + " or " + GrantTypeRefreshToken + " for a public client."}
 	}
 	// The time is taken before the key is looked at: a process that is paused in
 	// between sells a token that has grown old meanwhile, and not one that could
@@ -74,12 +66,15 @@ func (t *Tokens) Grant(ctx context.Context, request GrantRequest) (AccessToken, 
 	if key == nil {
 		return AccessToken{}, errAuthUnavailable()
 	}
-	c, err := t.client(ctx, request, now)
+	if err := t.refusePublicClient(ctx, request.ClientID); err != nil {
+		return AccessToken{}, err
+	}
+	c, err := t.keyHolder(ctx, request, now)
 	if err != nil {
 		return AccessToken{}, err
 	}
 	if c.tenantState == TenantSuspended {
-		return AccessToken{}, &GrantError{GrantTenantSuspended, "The tenant is suspended. Ask its operator to resume it."}
+		return AccessToken{}, errGrantSuspended()
 	}
 	if c.scope.Scopes, err = narrow(c.scope.Scopes, request.Scope); err != nil {
 		return AccessToken{}, err
@@ -100,8 +95,24 @@ func (t *Tokens) Grant(ctx context.Context, request GrantRequest) (AccessToken, 
 	}, nil
 }
 
-// client is a key that was shown with its secret.
-type client struct {
+// refusePublicClient tells a public client that this grant isn't for those who
+// have no secret (RFC 6749, section 4.4).
+func (t *Tokens) refusePublicClient(ctx context.Context, clientID string) error {
+	if _, public := ParseClientIDText(clientID); !public {
+		return nil
+	}
+	if _, err := t.PublicClient(ctx, clientID); err != nil {
+		return err
+	}
+	return &GrantError{GrantUnauthorizedClient, "A public client has no credentials: its grant_type is " + GrantTypeDeviceCode + " or " + GrantTypeRefreshToken + "."}
+}
+
+func errGrantSuspended() error {
+	return &GrantError{GrantTenantSuspended, "The tenant is suspended. Ask its operator to resume it."}
+}
+
+// keyHolder is a key that was shown with its secret.
+type keyHolder struct {
 	scope       Scope
 	tenantState string    // "" for an operator
 	expires     time.Time // zero for never
@@ -109,30 +120,30 @@ type client struct {
 
 const sqlTenantOfKey = `SELECT tenant_of_key($1)`
 
-const sqlClient = `
+const sqlKeyHolder = `
 SELECT k.secret_hash, k.expires_at, k.revoked_at, p.principal_id, p.name, p.scopes, p.disabled_at, COALESCE(t.state, '')
   FROM api_keys k
   JOIN principals p ON p.tenant_id = k.tenant_id AND p.principal_id = k.principal_id
   LEFT JOIN tenants t ON t.tenant_id = k.tenant_id
  WHERE k.tenant_id = $1 AND k.key_id = $2`
 
-// client authenticates a key (RFC 6749, section 2.3.1).
-func (t *Tokens) client(ctx context.Context, request GrantRequest, now time.Time) (client, error) {
+// keyHolder authenticates a key (RFC 6749, section 2.3.1).
+func (t *Tokens) keyHolder(ctx context.Context, request GrantRequest, now time.Time) (keyHolder, error) {
 	refused := &GrantError{GrantInvalidClient, "The client is not known, or its secret is wrong, revoked or expired."}
 	id, ok := parseClientID(request.ClientID)
 	if !ok {
-		return client{}, refused
+		return keyHolder{}, refused
 	}
 	tenant, err := t.tenantOfKey(ctx, id)
 	if err != nil {
-		return client{}, err
+		return keyHolder{}, err
 	}
-	c := client{scope: Scope{Tenant: tenant, Key: id}}
+	c := keyHolder{scope: Scope{Tenant: tenant, Key: id}}
 	var revoked, disabled time.Time
 	// Of an unknown key no row is found, and no secret has this hash.
 	hash := make([]byte, 32)
 	err = t.store.controlRead(ctx, tenant, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, sqlClient, tenant, id).Scan(&hash, (*zeronull.Timestamptz)(&c.expires), (*zeronull.Timestamptz)(&revoked),
+		err := tx.QueryRow(ctx, sqlKeyHolder, tenant, id).Scan(&hash, (*zeronull.Timestamptz)(&c.expires), (*zeronull.Timestamptz)(&revoked),
 			&c.scope.Principal, &c.scope.Name, &c.scope.Scopes, (*zeronull.Timestamptz)(&disabled), &c.tenantState)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -140,14 +151,14 @@ func (t *Tokens) client(ctx context.Context, request GrantRequest, now time.Time
 		return err
 	})
 	if err != nil {
-		return client{}, err
+		return keyHolder{}, err
 	}
 	secret := strings.TrimPrefix(request.ClientSecret, request.ClientID+"_")
 	if subtle.ConstantTimeCompare(hash, hashSecret(secret)) != 1 {
-		return client{}, refused
+		return keyHolder{}, refused
 	}
 	if !revoked.IsZero() || !disabled.IsZero() || !c.expires.IsZero() && !now.Before(c.expires) {
-		return client{}, refused
+		return keyHolder{}, refused
 	}
 	return c, nil
 }

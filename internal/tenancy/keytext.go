@@ -17,18 +17,24 @@ import (
 
 const keyPrefix = "hf_"
 
-func clientID(id domain.KeyID) string { return keyPrefix + hex.EncodeToString(id[:]) }
+func clientID(id domain.KeyID) string { return hexID(keyPrefix, id) }
 
-func parseClientID(text string) (domain.KeyID, bool) {
-	digits, found := strings.CutPrefix(text, keyPrefix)
+func parseClientID(text string) (id domain.KeyID, ok bool) {
+	ok = parseHexID(text, keyPrefix, &id)
+	return id, ok
+}
+
+// hexID is the prefix and the id's 32 hex digits: a word without a hyphen, which
+// a double click takes whole.
+func hexID[K any](prefix string, id domain.ID[K]) string { return prefix + hex.EncodeToString(id[:]) }
+
+func parseHexID[K any](text, prefix string, id *domain.ID[K]) bool {
+	digits, found := strings.CutPrefix(text, prefix)
 	if !found || len(digits) != 32 || digits != strings.ToLower(digits) {
-		return domain.KeyID{}, false
+		return false
 	}
-	id, err := hex.DecodeString(digits)
-	if err != nil {
-		return domain.KeyID{}, false
-	}
-	return domain.KeyID(id), true
+	_, err := hex.Decode(id[:], []byte(digits))
+	return err == nil
 }
 
 func formatKey(id domain.KeyID, secret string) string { return clientID(id) + "_" + secret }

@@ -20,9 +20,9 @@ type known struct {
 
 	keys       map[domain.KeyID]time.Time // and when it was revoked
 	principals map[domain.PrincipalID]time.Time
-	// A tenant that was read before the sequence here, or before the floor, must
-	// be read again.
-	tenants map[domain.TenantID]touch
+	// A tenant or a client that was read before the sequence here, or before the
+	// floor, must be read again.
+	changed map[[16]byte]touch // by its id
 	floor   int64
 }
 
@@ -50,30 +50,34 @@ func (k *known) next(at time.Time, revoked []revocation, upTo int64) *known {
 			n.keys[r.Subject] = r.At
 		case revokedPrincipal:
 			n.principals[r.Subject] = r.At
-		case revokedTenant:
-			n.tenants[r.Subject] = touch{r.Sequence, r.At}
+		case revokedTenant, revokedClient:
+			n.changed[r.Subject] = touch{r.Sequence, r.At}
+		default:
+			// A newer process wrote it, of something that this one may know by
+			// another name.
+			n.floor = r.Sequence
 		}
 	}
 	if int64(len(revoked)) != upTo-k.sequence {
 		// Some were deleted before this process saw them: it was away for so long
-		// that no token of then lives, but its tenants may be out of date.
+		// that no token of then lives, but what it read may be out of date.
 		n.floor = upTo
 	}
 	return &n
 }
 
-// forget gives n maps of its own, without what is too old to matter. Tenants
-// that it drops stay out of date by the floor.
+// forget gives n maps of its own, without what is too old to matter. What it
+// drops of the changed stays out of date by the floor.
 func (n *known) forget(now time.Time) {
 	tooOld := func(at time.Time) bool { return now.Sub(at) > remembered }
-	keys, principals, tenants := n.keys, n.principals, n.tenants
-	n.keys, n.principals, n.tenants = map[domain.KeyID]time.Time{}, map[domain.PrincipalID]time.Time{}, map[domain.TenantID]touch{}
+	keys, principals, changed := n.keys, n.principals, n.changed
+	n.keys, n.principals, n.changed = map[domain.KeyID]time.Time{}, map[domain.PrincipalID]time.Time{}, map[[16]byte]touch{}
 	maps.Copy(n.keys, keys)
 	maps.Copy(n.principals, principals)
-	maps.Copy(n.tenants, tenants)
+	maps.Copy(n.changed, changed)
 	maps.DeleteFunc(n.keys, func(_ domain.KeyID, at time.Time) bool { return tooOld(at) })
 	maps.DeleteFunc(n.principals, func(_ domain.PrincipalID, at time.Time) bool { return tooOld(at) })
-	maps.DeleteFunc(n.tenants, func(_ domain.TenantID, t touch) bool {
+	maps.DeleteFunc(n.changed, func(_ [16]byte, t touch) bool {
 		if tooOld(t.at) {
 			n.floor = max(n.floor, t.sequence)
 		}
@@ -88,8 +92,8 @@ func (k *known) revoked(s Scope) bool {
 	return key || principal
 }
 
-// current tells that nothing happened to the tenant since it was read by a
-// process that knew of everything up to a sequence.
-func (k *known) current(tenant domain.TenantID, sequence int64) bool {
-	return sequence >= k.floor && sequence >= k.tenants[tenant].sequence
+// current tells that nothing happened to the tenant or client of that id since
+// it was read by a process that knew of everything up to a sequence.
+func (k *known) current(id [16]byte, sequence int64) bool {
+	return sequence >= k.floor && sequence >= k.changed[id].sequence
 }

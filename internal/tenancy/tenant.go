@@ -26,7 +26,7 @@ type Tenant struct {
 	Name          string // unique, a slug
 	State         string
 	Layout        string
-	IdentityState string // "open", "importing"
+	IdentityState string // IdentityOpen, IdentityImporting
 	HandlePolicy  string // "ascii", "unicode"
 	Revision      int64
 	CreatedAt     time.Time
@@ -46,20 +46,37 @@ func scanTenant(row pgx.CollectableRow) (Tenant, error) {
 type NewTenant struct {
 	Name           string // [a-z0-9][a-z0-9-]{0,62}
 	HandlePolicy   string // "ascii", "unicode"
+	IdentityState  string // IdentityOpen, or IdentityImporting to begin with an import; empty for open
 	IdempotencyKey string // at most 255 characters; empty for none
 }
 
 var tenantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-func (want NewTenant) check() error {
+func (want NewTenant) checked() (NewTenant, error) {
 	if !tenantName.MatchString(want.Name) {
-		return domain.Invalid("tenant_name_invalid",
+		return want, domain.Invalid("tenant_name_invalid",
 			"A tenant's name has 1 to 63 characters of a-z, 0-9 and -, and doesn't begin with -.").At("/name")
 	}
 	if want.HandlePolicy != "ascii" && want.HandlePolicy != "unicode" {
-		return domain.Invalid("handle_policy_unknown", `The handle policy is "ascii" or "unicode".`).At("/handle_policy")
+		return want, domain.Invalid("handle_policy_unknown", `The handle policy is "ascii" or "unicode".`).At("/handle_policy")
 	}
-	return nil
+	switch want.IdentityState {
+	case "":
+		want.IdentityState = IdentityOpen
+	case IdentityOpen, IdentityImporting:
+	default:
+		return want, domain.Invalid("identity_state_unknown", `A tenant's identity begins "open" or "importing".`).At("/identity_state")
+	}
+	return want, nil
+}
+
+// fingerprint leaves the state out when it is open, as it was before there was
+// a choice: a retry must match what was made then.
+func (want NewTenant) fingerprint() []byte {
+	if want.IdentityState == IdentityOpen {
+		return fingerprint("tenant", want.Name, want.HandlePolicy)
+	}
+	return fingerprint("tenant", want.Name, want.HandlePolicy, want.IdentityState)
 }
 
 // CreateTenant makes a tenant and opens it on every data database. It resumes:
@@ -72,7 +89,7 @@ func (s *Store) CreateTenant(ctx context.Context, caller Scope, want NewTenant) 
 	if err := demand(caller, OperatorTenants); err != nil {
 		return Tenant{}, false, err
 	}
-	if err := want.check(); err != nil {
+	if want, err = want.checked(); err != nil {
 		return Tenant{}, false, err
 	}
 	var id domain.TenantID
@@ -96,7 +113,7 @@ func (s *Store) CreateTenant(ctx context.Context, caller Scope, want NewTenant) 
 // a second read tells.
 const sqlCreateTenant = `
 INSERT INTO tenants (tenant_id, name, state, layout, identity_state, handle_policy, id_key, fingerprint, revision, created_at, updated_at)
-VALUES ($1, $2, 'provisioning', $3, 'open', $4, $5, $6, 1, $7, $7)
+VALUES ($1, $2, 'provisioning', $3, $4, $5, $6, $7, 1, $8, $8)
 ON CONFLICT DO NOTHING
 RETURNING ` + tenantColumns
 
@@ -105,8 +122,8 @@ const sqlTenantFingerprint = `SELECT fingerprint = $2 FROM tenants WHERE tenant_
 func (s *Store) createTenantTx(ctx context.Context, tx pgx.Tx, id domain.TenantID, want NewTenant) (t Tenant, replayed bool, err error) {
 	idKey := make([]byte, 32)
 	rand.Read(idKey)
-	digest := fingerprint("tenant", want.Name, want.HandlePolicy)
-	rows, _ := tx.Query(ctx, sqlCreateTenant, id, want.Name, domain.Layout, want.HandlePolicy, idKey, digest, s.now())
+	digest := want.fingerprint()
+	rows, _ := tx.Query(ctx, sqlCreateTenant, id, want.Name, domain.Layout, want.IdentityState, want.HandlePolicy, idKey, digest, s.now())
 	t, err = pgx.CollectExactlyOneRow(rows, scanTenant)
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return t, false, err

@@ -55,10 +55,15 @@ func sign(key *signingKey, issuer string, h holder, now time.Time) (string, erro
 	if !h.scope.IsOperator() {
 		c.Tenant = h.scope.Tenant.String()
 	}
+	return key.sign(c)
+}
+
+// sign makes the token of the claims (RFC 9068, section 2.1).
+func (k *signingKey) sign(c jwt.Claims) (string, error) {
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, c)
 	token.Header["typ"] = tokenType
-	token.Header["kid"] = key.id
-	return token.SignedString(key.private)
+	token.Header["kid"] = k.id
+	return token.SignedString(k.private)
 }
 
 var errKeyUnknown = errors.New("the key is not known")

@@ -23,10 +23,12 @@ const (
 
 	maxCachedTokens  = 1 << 16
 	maxCachedTenants = 1 << 16
+	maxCachedClients = 1 << 14
 )
 
-// Tokens sells access tokens to API keys and verifies them: all that one process
-// knows of signing keys, revocations and tenants, kept fresh by Run.
+// Tokens sells access tokens to API keys and verifies them, and sells those of
+// devices, which tenants' applications verify: all that one process knows of
+// signing keys, revocations, tenants and their public clients, kept fresh by Run.
 //
 // A verified token is kept, by its hash, until it expires, since verifying a
 // signature must not be the price of every call. What may change under a token
@@ -42,6 +44,7 @@ type Tokens struct {
 	ring    atomic.Pointer[keyring]
 	tokens  *otter.Cache[[sha256.Size]byte, holder]
 	tenants *otter.Cache[domain.TenantID, knownTenant]
+	clients *otter.Cache[domain.ClientID, knownClient]
 }
 
 // TokenSettings say whose tokens they are.
@@ -67,7 +70,11 @@ func NewTokens(store *Store, settings TokenSettings, log *slog.Logger) (*Tokens,
 	if err != nil {
 		return nil, err
 	}
-	return &Tokens{store: store, settings: settings, log: log, now: store.now, tokens: tokens, tenants: tenants}, nil
+	clients, err := otter.New(&otter.Options[domain.ClientID, knownClient]{MaximumSize: maxCachedClients})
+	if err != nil {
+		return nil, err
+	}
+	return &Tokens{store: store, settings: settings, log: log, now: store.now, tokens: tokens, tenants: tenants, clients: clients}, nil
 }
 
 // Poll reads what was revoked and which signing keys there are, and makes the

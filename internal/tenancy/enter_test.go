@@ -27,8 +27,6 @@ func TestEnter_EveryRefusalHasItsKindAndCode(t *testing.T) {
 	importing.Tenant = n.newTenant(t)
 	importing.Layout = domain.Layout
 	elsewhere.Layout = "v2-128-fresh"
-	imports := open
-	imports.Layout, imports.Purpose = domain.Layout, tenancy.Import
 	operators := open
 	operators.Tenant = tenancy.Operators
 	must(t, n.gates.Set(t.Context(), suspended.Tenant, gate("suspended", "open")))
@@ -53,7 +51,6 @@ func TestEnter_EveryRefusalHasItsKindAndCode(t *testing.T) {
 		{"a closed tenant", closed, domain.KindForbidden, "tenant_closed"},
 		{"another layout", elsewhere, domain.KindForbidden, "layout_unknown"},
 		{"serving a namespace that is importing", importing, domain.KindForbidden, "namespace_importing"},
-		{"importing into a namespace that is open", imports, domain.KindForbidden, "namespace_importing"},
 		{"a closed number", n.at(8), domain.KindUnavailable, "partition_unavailable"},
 		{"a closed number among open ones", n.at(7, 8, 12), domain.KindUnavailable, "partition_unavailable"},
 		{"a number of another database", n.at(9), domain.KindUnavailable, "partition_unavailable"},

@@ -19,10 +19,10 @@ import (
 type Purpose string
 
 const (
-	Serve  Purpose = "serve"  // reads and writes of an open tenant
-	Import Purpose = "import" // writes of a tenant whose namespace is still importing
-	Export Purpose = "export" // reads; of a suspended tenant too
-	Move   Purpose = "move"   // numbers that are closed
+	Serve    Purpose = "serve"    // reads and writes of an open tenant
+	Maintain Purpose = "maintain" // imports, sweeps and cleanup, whether its namespace is open or still importing
+	Export   Purpose = "export"   // reads; of a suspended tenant too
+	Move     Purpose = "move"     // numbers that are closed
 )
 
 // What this process knows of rules that a data database may require.
@@ -184,7 +184,7 @@ func gateError(err error) error {
 			"The tenant's namespace has a layout that this server does not serve.").Because(pg)
 	case "HF007":
 		return domain.Forbidden("namespace_importing",
-			"The tenant's namespace is not in the state that this operation needs: it is still importing, or no longer.").Because(pg)
+			"The tenant's namespace is still being imported. It opens when its operator has verified the import.").Because(pg)
 	default:
 		return err
 	}

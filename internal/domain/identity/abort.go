@@ -24,12 +24,12 @@ const sqlAbort = `
 UPDATE operations SET state = 'aborted'
  WHERE tenant_id = $1 AND number = $2 AND family = $3 AND record_id = $4 AND token = $5 AND state = 'prepared'`
 
-func abortAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*aborting) error {
+func (s *Service) abortAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*aborting) error {
 	ops := make([]*operation, len(all))
 	for i, a := range all {
 		ops[i] = a.op
 	}
-	before, err := changeOperations(ctx, db, tenant, sqlAbort, ops)
+	before, err := s.changeOperations(ctx, db, tenant, sqlAbort, ops)
 	if err != nil {
 		return err
 	}
@@ -49,26 +49,26 @@ const sqlFinalize = `
 DELETE FROM operations
  WHERE tenant_id = $1 AND number = $2 AND family = $3 AND record_id = $4 AND token = $5 AND state <> 'prepared'`
 
-func finalizeAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*finalizing) error {
+func (s *Service) finalizeAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*finalizing) error {
 	ops := make([]*operation, len(all))
 	for i, f := range all {
 		ops[i] = f.op
 	}
-	_, err := changeOperations(ctx, db, tenant, sqlFinalize, ops)
+	_, err := s.changeOperations(ctx, db, tenant, sqlFinalize, ops)
 	return err
 }
 
 // changeOperations runs a statement on each operation, by exact token, having
 // locked them in key order, and returns the states that they had. An
 // operation that is gone is in no state: somebody was faster.
-func changeOperations(ctx context.Context, db *postgres.Database, tenant domain.TenantID, sql string, ops []*operation) (map[domain.Token]operationState, error) {
+func (s *Service) changeOperations(ctx context.Context, db *postgres.Database, tenant domain.TenantID, sql string, ops []*operation) (map[domain.Token]operationState, error) {
 	slices.SortFunc(ops, func(a, b *operation) int { return compareRefs(a.record, b.record) })
 	var rows operationColumns
 	for _, op := range ops {
 		rows.add(op)
 	}
 	before := make(map[domain.Token]operationState, len(ops))
-	err := tenancy.Run(ctx, db, entry(tenant, rows.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
+	err := tenancy.Run(ctx, db, s.entry(tenant, rows.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
 		queueLockOperations(tx, &rows, func(o *operation) { before[o.token] = o.state })
 		for _, op := range ops {
 			tx.Queue(sql, int16(op.record.Number), op.record.Family, op.record.ID, op.token)

@@ -59,10 +59,25 @@ func (a *accountRow) links() []link {
 // holds tells whether the record stands for a claim: it has the key under that
 // token, and if it is a tombstone its quarantine has not ended.
 func (a *accountRow) holds(claim link, now time.Time) bool {
-	if a.Status == deleted && a.quarantinedUntil != nil && !now.Before(*a.quarantinedUntil) {
+	if a.Status == deleted && (a.quarantinedUntil == nil || !now.Before(*a.quarantinedUntil)) {
 		return false
 	}
 	return slices.Contains(a.links(), claim)
+}
+
+// fields are the names of those that the account has.
+func (a *accountRow) fields() []string {
+	fields := []string{"handle"}
+	if !a.Email.IsZero() {
+		fields = append(fields, "email")
+	}
+	if a.DisplayName != nil {
+		fields = append(fields, "display_name")
+	}
+	if string(a.Attributes) != "{}" {
+		fields = append(fields, "attributes")
+	}
+	return fields
 }
 
 // visible tells whether a reader may see the account.

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,6 +20,7 @@ import (
 type claiming struct {
 	owner ref
 	link  link
+	until *time.Time // when a device code expires; nil for the keys that don't
 
 	granted bool
 }
@@ -33,28 +35,48 @@ SELECT $1, k.number, k.family, k.key, k.owner_family, k.owner_id, k.token, $2
 ON CONFLICT DO NOTHING
 RETURNING c.number, c.family, c.key, c.token`
 
+const sqlClaimUntil = `
+INSERT INTO claims AS c (tenant_id, number, family, key, owner_family, owner_id, token, rules, expires_at)
+SELECT $1, k.number, k.family, k.key, k.owner_family, k.owner_id, k.token, $2, k.expires_at
+  FROM unnest($3::smallint[], $4::text[], $5::text[], $6::text[], $7::uuid[], $8::uuid[], $9::timestamptz[])
+       AS k (number, family, key, owner_family, owner_id, token, expires_at)
+ON CONFLICT DO NOTHING
+RETURNING c.number, c.family, c.key, c.token`
+
 // claimAll waits for the disk: what a commit rests on must outlive a crash of the
 // database, even of the commit's own, since this process may live on through it
 // and commit.
-func claimAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*claiming) error {
+func (s *Service) claimAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*claiming) error {
 	slices.SortFunc(all, func(a, b *claiming) int { return compareLinks(a.link, b.link) })
-	var rows linkColumns
+	var lasting, passing linkColumns
+	var until []time.Time // of the passing ones
 	byLink := make(map[link]*claiming, len(all))
 	for _, c := range all {
 		c.granted = false
-		rows.add(c.owner, c.link)
 		byLink[c.link] = c
+		if c.until == nil {
+			lasting.add(c.owner, c.link)
+			continue
+		}
+		passing.add(c.owner, c.link)
+		until = append(until, *c.until)
 	}
-	return tenancy.Run(ctx, db, entry(tenant, rows.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
-		tx.Queue(sqlClaim, KeyRules, rows.numbers, rows.families, rows.keys, rows.ownerFamilies, rows.owners, rows.tokens).
-			Query(func(r pgx.Rows) error {
-				var l link
-				_, err := pgx.ForEachRow(r, []any{&l.Number, &l.Family, &l.Key, &l.Token}, func() error {
-					byLink[l].granted = true
-					return nil
-				})
-				return err
-			})
+	granted := func(r pgx.Rows) error {
+		var l link
+		_, err := pgx.ForEachRow(r, []any{&l.Number, &l.Family, &l.Key, &l.Token}, func() error {
+			byLink[l].granted = true
+			return nil
+		})
+		return err
+	}
+	numbers := slices.Concat(lasting.numbers, passing.numbers)
+	return tenancy.Run(ctx, db, s.entry(tenant, numbers), func(ctx context.Context, tx *tenancy.Tx) error {
+		if rows := &lasting; len(rows.keys) > 0 {
+			tx.Queue(sqlClaim, KeyRules, rows.numbers, rows.families, rows.keys, rows.ownerFamilies, rows.owners, rows.tokens).Query(granted)
+		}
+		if rows := &passing; len(rows.keys) > 0 {
+			tx.Queue(sqlClaimUntil, KeyRules, rows.numbers, rows.families, rows.keys, rows.ownerFamilies, rows.owners, rows.tokens, until).Query(granted)
+		}
 		return nil
 	})
 }

@@ -19,6 +19,7 @@ type creating struct {
 	op      *operation
 	account *accountRow
 	change  *emailChange // begins with the account, if not nil
+	actor   Actor
 
 	committed bool
 }
@@ -54,7 +55,7 @@ SELECT demand(count(a.account_id) = count(*) AND count(o.record_id) = 0)
                       WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
                         AND o.record_id = p.record_id AND o.token = p.token LIMIT 1) o ON true`
 
-func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*creating) error {
+func (s *Service) createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*creating) error {
 	slices.SortFunc(all, func(a, b *creating) int { return compareRefs(a.op.record, b.op.record) })
 	var asked operationColumns
 	for _, c := range all {
@@ -63,7 +64,7 @@ func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantI
 	}
 	var chosen []*creating
 	var committedAt time.Time
-	err := tenancy.Run(ctx, db, entry(tenant, asked.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
+	err := tenancy.Run(ctx, db, s.entry(tenant, asked.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
 		mine, now, err := lockPrepared(ctx, tx, &asked)
 		if err != nil {
 			return err
@@ -91,6 +92,7 @@ func createAll(ctx context.Context, db *postgres.Database, tenant domain.TenantI
 			tx.Queue(sqlClearPrepared, int16(c.op.record.Number), c.op.record.Family, c.op.record.ID, c.op.token)
 		}
 		tx.Queue(sqlDemandCreated, done.numbers, done.families, done.records, done.tokens)
+		queueEvents(tx, now, created(chosen)...)
 		return nil
 	})
 	if err != nil {
@@ -117,4 +119,12 @@ func lockPrepared(ctx context.Context, tx *tenancy.Tx, asked *operationColumns) 
 	tx.QueueNow(&now)
 	err := tx.Send(ctx)
 	return mine, now, err
+}
+
+func created(all []*creating) []event {
+	events := make([]event, len(all))
+	for i, c := range all {
+		events[i] = event{c.op.record, 1, AccountCreated, c.account.fields(), c.actor}
+	}
+	return events
 }

@@ -17,7 +17,7 @@ const maxRecoveries = 2
 func (s *Service) claim(ctx context.Context, tenant domain.TenantID, op *operation) error {
 	wanted := op.newLinks
 	for range maxRecoveries + 1 {
-		refused, err := s.claimKeys(ctx, tenant, op.record, wanted)
+		refused, err := s.claimKeys(ctx, tenant, op, wanted)
 		if err != nil || len(refused) == 0 {
 			return err
 		}
@@ -32,10 +32,10 @@ func (s *Service) claim(ctx context.Context, tenant domain.TenantID, op *operati
 	return pendingError(wanted, time.Second)
 }
 
-func (s *Service) claimKeys(ctx context.Context, tenant domain.TenantID, owner ref, links []link) (refused []link, err error) {
+func (s *Service) claimKeys(ctx context.Context, tenant domain.TenantID, op *operation, links []link) (refused []link, err error) {
 	claims := make([]*claiming, len(links))
 	for i, l := range links {
-		claims[i] = &claiming{owner: owner, link: l}
+		claims[i] = &claiming{owner: op.record, link: l, until: op.claimsUntil}
 	}
 	err = onDatabases(claims, func(c *claiming) *postgres.Database { return s.router.Database(c.link.Number) },
 		func(db *postgres.Database, some []*claiming) error { return s.claiming.Do(ctx, db, tenant, some...) })
@@ -93,10 +93,14 @@ func (s *Service) clearWay(ctx context.Context, tenant domain.TenantID, op *oper
 
 // pointerOf is where a request names the key.
 func pointerOf(l link) string {
-	if l.Family == domain.FamilyEmail {
+	switch l.Family {
+	case domain.FamilyEmail:
 		return "/email"
+	case domain.FamilyDeviceCode:
+		return "/user_code"
+	default:
+		return "/handle"
 	}
-	return "/handle"
 }
 
 func pendingError(keys []link, wait time.Duration) error {
@@ -111,11 +115,7 @@ func pendingError(keys []link, wait time.Duration) error {
 func takenError(keys []link) error {
 	var e *domain.Error
 	for _, l := range keys {
-		this := domain.Conflict("handle_taken", "The handle is in use, or too much like one that is. Choose another.")
-		if l.Family == domain.FamilyEmail {
-			this = domain.Conflict("email_taken", "The email address is in use by another account.")
-		}
-		this = this.At(pointerOf(l))
+		this := takenOf(l.Family).At(pointerOf(l))
 		switch {
 		case e == nil:
 			e = this
@@ -125,4 +125,15 @@ func takenError(keys []link) error {
 		}
 	}
 	return e
+}
+
+func takenOf(family domain.Family) *domain.Error {
+	switch family {
+	case domain.FamilyEmail:
+		return domain.Conflict("email_taken", "The email address is in use by another account.")
+	case domain.FamilyDeviceCode:
+		return domain.Conflict("user_code_taken", "The user code is in use by another device.")
+	default:
+		return domain.Conflict("handle_taken", "The handle is in use, or too much like one that is. Choose another.")
+	}
 }

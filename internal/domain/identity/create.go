@@ -56,7 +56,7 @@ func (s *Service) Create(ctx context.Context, scope tenancy.Scope, req CreateAcc
 		}
 		switch {
 		case p.granted:
-			return s.complete(ctx, scope.Tenant, op, account, change)
+			return s.complete(ctx, scope.Tenant, &creating{op: op, account: account, change: change, actor: principalActor(scope)})
 		case p.found.account != nil:
 			return s.replay(ctx, scope.Tenant, account, p.found.account)
 		case p.found.operation != nil:
@@ -69,7 +69,8 @@ func (s *Service) Create(ctx context.Context, scope tenancy.Scope, req CreateAcc
 }
 
 // complete runs the rest of the protocol for a prepared creation.
-func (s *Service) complete(ctx context.Context, tenant domain.TenantID, op *operation, account *accountRow, change *emailChange) (Created, error) {
+func (s *Service) complete(ctx context.Context, tenant domain.TenantID, c *creating) (Created, error) {
+	op := c.op
 	if err := s.reach(ctx, "prepared"); err != nil {
 		return Created{}, err
 	}
@@ -79,7 +80,6 @@ func (s *Service) complete(ctx context.Context, tenant domain.TenantID, op *oper
 	if err := s.reach(ctx, "claimed"); err != nil {
 		return Created{}, err
 	}
-	c := &creating{op: op, account: account, change: change}
 	if err := s.creating.Do(ctx, s.router.Database(op.record.Number), tenant, c); err != nil {
 		if domain.KindOf(err) == domain.KindOutcomeUnknown {
 			return Created{}, err
@@ -92,9 +92,9 @@ func (s *Service) complete(ctx context.Context, tenant domain.TenantID, op *oper
 	if err := s.reach(ctx, "committed"); err != nil {
 		return Created{}, err
 	}
-	created := Created{Account: account.Account}
-	if change != nil {
-		created.EmailChange = &EmailChange{ID: change.id, Code: change.code, ExpiresAt: change.expiresAt}
+	created := Created{Account: c.account.Account}
+	if c.change != nil {
+		created.EmailChange = c.change.shown()
 	}
 	return created, nil
 }

@@ -27,13 +27,13 @@ SELECT o.token FROM operations o
  WHERE o.tenant_id = $1 AND o.number = $2 AND o.family = $3 AND o.record_id = $4 AND o.base_revision > 0
    FOR UPDATE`
 
-// sqlBeginRelease writes an operation that is committed from the start: a
-// deletion claims nothing, so its prepare and its commit are one decision. It
-// takes the place of one that was prepared in vain.
+// sqlBeginRelease writes an operation that is committed from the start: what
+// claims nothing has its prepare and its commit in one decision. It takes the
+// place of one that was prepared in vain.
 const sqlBeginRelease = `
 INSERT INTO operations AS o (tenant_id, number, family, record_id, token, state, deadline,
                              base_revision, proposal, new_links, old_links, traceparent)
-VALUES ($1, $2, $3, $4, $5, 'committed', $6, $7, '{"status":"deleted"}', '[]', $8::json, $9)
+VALUES ($1, $2, $3, $4, $5, 'committed', $6, $7, $8::json, '[]', $9::json, $10)
 ON CONFLICT (tenant_id, number, family, record_id) DO UPDATE
    SET token = excluded.token, state = excluded.state, deadline = excluded.deadline,
        base_revision = excluded.base_revision, proposal = excluded.proposal, new_links = excluded.new_links,
@@ -56,12 +56,18 @@ SELECT demand(count(*) = 1) FROM operations
 func (s *Service) Delete(ctx context.Context, scope tenancy.Scope, id domain.AccountID, revision int64) error {
 	record := accountRef(id)
 	for range 2 {
-		outcome, err := s.entomb(ctx, scope.Tenant, record, revision)
+		outcome, err := s.entomb(ctx, scope, record, revision)
 		if err != nil {
 			return err
 		}
 		if !outcome.busy {
-			return s.afterDeletion(ctx, scope.Tenant, outcome.release)
+			if outcome.release == nil {
+				return nil
+			}
+			if err := s.reach(ctx, "deleted"); err != nil {
+				return err
+			}
+			return s.settle(ctx, scope.Tenant, outcome.release)
 		}
 		recovered, err := s.recover(ctx, scope.Tenant, record)
 		if err != nil {
@@ -71,19 +77,17 @@ func (s *Service) Delete(ctx context.Context, scope tenancy.Scope, id domain.Acc
 			break
 		}
 	}
+	return s.changePending()
+}
+
+func (s *Service) changePending() error {
 	return domain.Conflict("change_pending",
 		"Another change of this account is under way. Try again in a moment.").After(s.deadline)
 }
 
-// afterDeletion releases what the deletion left. It stands whatever becomes of
-// that: the caller has been deleted its account.
-func (s *Service) afterDeletion(ctx context.Context, tenant domain.TenantID, op *operation) error {
-	if op == nil {
-		return nil
-	}
-	if err := s.reach(ctx, "deleted"); err != nil {
-		return err
-	}
+// settle releases what a committed change left. The change stands whatever
+// becomes of that, and its caller has had its success.
+func (s *Service) settle(ctx context.Context, tenant domain.TenantID, op *operation) error {
 	err := s.finish(context.WithoutCancel(ctx), tenant, op)
 	if stopped(err) {
 		return err
@@ -100,9 +104,9 @@ type entombed struct {
 	release *operation // has the claims to release, nil if there are none
 }
 
-func (s *Service) entomb(ctx context.Context, tenant domain.TenantID, record ref, revision int64) (outcome entombed, err error) {
+func (s *Service) entomb(ctx context.Context, scope tenancy.Scope, record ref, revision int64) (outcome entombed, err error) {
 	number, id := int16(record.Number), record.ID
-	err = tenancy.Run(ctx, s.router.Database(record.Number), entry(tenant, []int16{number}), func(ctx context.Context, tx *tenancy.Tx) error {
+	err = tenancy.Run(ctx, s.router.Database(record.Number), s.entry(scope.Tenant, []int16{number}), func(ctx context.Context, tx *tenancy.Tx) error {
 		var occupied bool
 		tx.Queue(sqlStandingOperation, number, record.Family, id).Query(func(rows pgx.Rows) error {
 			occupied = rows.Next()
@@ -123,7 +127,7 @@ func (s *Service) entomb(ctx context.Context, tenant domain.TenantID, record ref
 			outcome.busy = true
 			return nil
 		default:
-			outcome.release = releaseOf(ctx, record, a, now)
+			outcome.release = releaseOf(ctx, record, a, now, `{"status":"deleted"}`)
 			if err := queueRelease(tx, outcome.release); err != nil {
 				return err
 			}
@@ -131,19 +135,22 @@ func (s *Service) entomb(ctx context.Context, tenant domain.TenantID, record ref
 		tx.Queue(sqlEndEmailChange, number, id)
 		tx.Queue(sqlEntomb, number, id, revision, now, now.Add(s.quarantine))
 		tx.Queue(sqlDemandRevision, number, id, revision+1)
+		queueEvents(tx, now, event{record, revision + 1, AccountDeleted, a.fields(), principalActor(scope)})
 		return nil
 	})
 	return outcome, err
 }
 
-// releaseOf makes the operation that frees a deleted account's email.
-func releaseOf(ctx context.Context, record ref, a *accountRow, now time.Time) *operation {
+// releaseOf makes the operation that frees the email of an account which no
+// longer has it.
+func releaseOf(ctx context.Context, record ref, a *accountRow, now time.Time, proposal string) *operation {
 	return &operation{
 		record:      record,
 		token:       domain.RandomID[domain.TokenKind](),
 		state:       committed,
 		deadline:    now,
 		base:        a.Revision,
+		proposal:    json.RawMessage(proposal),
 		oldLinks:    []link{linkTo(domain.FamilyEmail, a.Email.Key(), a.emailToken)},
 		traceparent: traceparent(ctx),
 	}
@@ -154,7 +161,8 @@ func queueRelease(tx *tenancy.Tx, op *operation) error {
 	if err != nil {
 		return err
 	}
-	tx.Queue(sqlBeginRelease, int16(op.record.Number), op.record.Family, op.record.ID, op.token, op.deadline, op.base, string(links), op.traceparent)
+	tx.Queue(sqlBeginRelease, int16(op.record.Number), op.record.Family, op.record.ID, op.token,
+		op.deadline, op.base, string(op.proposal), string(links), op.traceparent)
 	tx.Queue(sqlDemandOperation, int16(op.record.Number), op.record.Family, op.record.ID, op.token)
 	return nil
 }

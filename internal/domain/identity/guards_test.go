@@ -33,7 +33,7 @@ func TestLookup_OfAClaimThatItsLiveOwnerDoesNotHold_FindsNothing(t *testing.T) {
 	a := d.create(t, "ada", "")
 	l := linkTo(domain.FamilyEmail, "stray@example.com", domain.RandomID[domain.TokenKind]())
 	stray := []*claiming{{owner: accountRef(a.ID), link: l}}
-	if err := claimAll(t.Context(), d.router.Database(l.Number), d.scope.Tenant, stray); err != nil {
+	if err := d.claimAll(t.Context(), d.router.Database(l.Number), d.scope.Tenant, stray); err != nil {
 		t.Fatal(err)
 	}
 	_, err := d.LookupEmail(t.Context(), d.scope, "stray@example.com")
@@ -87,7 +87,7 @@ func TestCommit_OfARecordThatExists_ChangesNothing(t *testing.T) {
 	}
 	before := d.state(t)
 	c := &creating{op: op, account: row}
-	err = createAll(t.Context(), db, d.scope.Tenant, []*creating{c})
+	err = d.createAll(t.Context(), db, d.scope.Tenant, []*creating{c})
 	if domain.KindOf(err) != domain.KindInternal || err == nil || c.committed {
 		t.Errorf("committed %v, %v, want it stopped", c.committed, err)
 	}
@@ -118,21 +118,21 @@ func TestAbortAndFinalize_TouchOnlyTheirOwnOperationInItsState(t *testing.T) {
 		others.token = domain.RandomID[domain.TokenKind]()
 
 		foreign := &aborting{op: &others}
-		if err := abortAll(t.Context(), db, d.scope.Tenant, []*aborting{foreign}); err != nil || foreign.state != "" {
+		if err := d.abortAll(t.Context(), db, d.scope.Tenant, []*aborting{foreign}); err != nil || foreign.state != "" {
 			t.Errorf("an abort under another token met %q, %v", foreign.state, err)
 		}
-		if err := finalizeAll(t.Context(), db, d.scope.Tenant, []*finalizing{{&others}}); err != nil {
+		if err := d.finalizeAll(t.Context(), db, d.scope.Tenant, []*finalizing{{&others}}); err != nil {
 			t.Error(err)
 		}
 		var err error
 		if own.state == committed {
 			late := &aborting{op: &own}
-			err = abortAll(t.Context(), db, d.scope.Tenant, []*aborting{late})
+			err = d.abortAll(t.Context(), db, d.scope.Tenant, []*aborting{late})
 			if late.state != committed {
 				t.Errorf("a late abort of a committed operation made it %q", late.state)
 			}
 		} else {
-			err = finalizeAll(t.Context(), db, d.scope.Tenant, []*finalizing{{&own}})
+			err = d.finalizeAll(t.Context(), db, d.scope.Tenant, []*finalizing{{&own}})
 		}
 		if err != nil {
 			t.Error(err)

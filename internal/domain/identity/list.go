@@ -84,7 +84,7 @@ func (s *Service) listRun(ctx context.Context, db *postgres.Database, tenant dom
 		numbers = append(numbers, n)
 	}
 	var accounts []Account
-	e := tenancy.Entry{Tenant: tenant, Numbers: numbers, Purpose: tenancy.Serve, Layout: domain.Layout, ReadOnly: true}
+	e := tenancy.Entry{Tenant: tenant, Numbers: numbers, Purpose: s.purpose, Layout: domain.Layout, ReadOnly: true}
 	err := tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
 		tx.Queue(sqlListAccounts, int16(from.Number), int16(last), from.ID, filter.Status, limit).Query(func(rows pgx.Rows) error {
 			for rows.Next() {

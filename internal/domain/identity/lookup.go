@@ -55,7 +55,7 @@ func (s *Service) lookup(ctx context.Context, tenant domain.TenantID, key link) 
 		if err != nil {
 			return Account{}, err
 		}
-		if owner.account.visible() && owner.account.holds(c.link, owner.now) {
+		if owner.account.visible() && owner.holds(c.link) {
 			return owner.account.Account, nil
 		}
 		if try > 0 {

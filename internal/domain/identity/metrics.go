@@ -31,7 +31,7 @@ func newMetrics() metrics {
 		metric.WithDescription("Claims of lookup keys, by family and outcome."), metric.WithUnit("{claim}"))
 	m.recoveries, _ = meter.Int64Counter("holdfast.identity.recoveries",
 		metric.WithDescription("Unfinished work that somebody else took up or was left with, by what it was."), metric.WithUnit("{recovery}"))
-	for _, family := range []domain.Family{domain.FamilyHandle, domain.FamilyEmail} {
+	for _, family := range []domain.Family{domain.FamilyHandle, domain.FamilyEmail, domain.FamilyDeviceCode} {
 		for granted, outcome := range map[bool]string{true: "granted", false: "refused"} {
 			m.outcomes[claimOutcome{family, granted}] = metric.WithAttributeSet(
 				attribute.NewSet(attribute.String("family", string(family)), attribute.String("outcome", outcome)))

@@ -24,6 +24,8 @@ func refTo(family domain.Family, id domain.RecordID) ref {
 	return ref{family, domain.NumberOf(id.String()), id}
 }
 
+func deviceRef(id domain.DeviceID) ref { return refTo(domain.FamilyDevice, domain.RecordID(id)) }
+
 func accountRef(id domain.AccountID) ref { return refTo(domain.FamilyAccount, domain.RecordID(id)) }
 
 func compareRefs(a, b ref) int {
@@ -63,10 +65,11 @@ type operation struct {
 	deadline    time.Time // the database's clock; set by prepare
 	base        int64     // the revision that it was prepared from; 0 for a creation
 	proposal    json.RawMessage
-	newLinks    []link // claimed under token
-	oldLinks    []link // each under a token of its own
-	fingerprint []byte // of the request, where it may be repeated
-	traceparent string // of the request that prepared it
+	newLinks    []link     // claimed under token
+	claimsUntil *time.Time // when those expire; nil for keys that don't; not stored
+	oldLinks    []link     // each under a token of its own
+	fingerprint []byte     // of the request, where it may be repeated
+	traceparent string     // of the request that prepared it
 }
 
 // lists tells whether the operation still stands for a claim: for the new keys

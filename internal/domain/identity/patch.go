@@ -52,7 +52,7 @@ func (s *Service) Patch(ctx context.Context, scope tenancy.Scope, id domain.Acco
 	}
 	record := accountRef(id)
 	var changed Account
-	err := tenancy.Run(ctx, s.router.Database(record.Number), entry(scope.Tenant, []int16{int16(record.Number)}),
+	err := tenancy.Run(ctx, s.router.Database(record.Number), s.entry(scope.Tenant, []int16{int16(record.Number)}),
 		func(ctx context.Context, tx *tenancy.Tx) error {
 			a, now, err := lockAccount(ctx, tx, record)
 			if err != nil {
@@ -70,14 +70,16 @@ func (s *Service) Patch(ctx context.Context, scope tenancy.Scope, id domain.Acco
 			tx.Queue(sqlPatchAccount, int16(record.Number), id, revision,
 				changed.Revision, changed.Status, changed.DisplayName, string(changed.Attributes), changed.UpdatedAt)
 			tx.Queue(sqlDemandRevision, int16(record.Number), id, changed.Revision)
+			queueEvents(tx, now, event{record, changed.Revision, AccountChanged, patch.fields(), principalActor(scope)})
 			return nil
 		})
 	return changed, err
 }
 
-// lockAccount locks and reads an account or tombstone, and reads the clock after, which
-// is never earlier than the last change.
-func lockAccount(ctx context.Context, tx *tenancy.Tx, record ref) (*accountRow, time.Time, error) {
+// lockAccount locks and reads an account or tombstone, then what else is to be
+// locked behind it, and then the clock, which is never earlier than the last
+// change.
+func lockAccount(ctx context.Context, tx *tenancy.Tx, record ref, also ...func()) (*accountRow, time.Time, error) {
 	var a *accountRow
 	var now time.Time
 	tx.Queue(sqlLockAccount, int16(record.Number), record.ID).Query(func(rows pgx.Rows) (err error) {
@@ -88,6 +90,9 @@ func lockAccount(ctx context.Context, tx *tenancy.Tx, record ref) (*accountRow, 
 		}
 		return rows.Err()
 	})
+	for _, queue := range also {
+		queue()
+	}
 	tx.QueueNow(&now)
 	if err := tx.Send(ctx); err != nil {
 		return nil, now, err
@@ -99,6 +104,20 @@ func lockAccount(ctx context.Context, tx *tenancy.Tx, record ref) (*accountRow, 
 		now = a.UpdatedAt
 	}
 	return a, now, nil
+}
+
+// fields are the names of those that the patch speaks of.
+func (p AccountPatch) fields() (fields []string) {
+	if p.Attributes != nil {
+		fields = append(fields, "attributes")
+	}
+	if p.DisplayName != nil {
+		fields = append(fields, "display_name")
+	}
+	if p.Status != nil {
+		fields = append(fields, "status")
+	}
+	return fields
 }
 
 func (p AccountPatch) apply(a Account, now time.Time) (Account, error) {

@@ -65,7 +65,7 @@ func (s *Service) prepareAll(ctx context.Context, db *postgres.Database, tenant 
 		rows.trace = append(rows.trace, p.op.traceparent)
 	}
 	again := mayExist(all)
-	e := entry(tenant, rows.numbers)
+	e := s.entry(tenant, rows.numbers)
 	e.Unsynced = true
 	err := tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
 		tx.Queue(sqlPrepare, s.deadline, rows.numbers, rows.families, rows.records, rows.tokens,
@@ -81,7 +81,7 @@ func (s *Service) prepareAll(ctx context.Context, db *postgres.Database, tenant 
 			return err
 		})
 		if len(again) > 0 {
-			queueAccounts(tx, again)
+			queueRecords(tx, again)
 		}
 		return nil
 	})
@@ -116,7 +116,7 @@ func (s *Service) takeBack(ctx context.Context, db *postgres.Database, tenant do
 		case !p.granted:
 			p.found = &reading{record: p.op.record}
 			asked = append(asked, p.found)
-		case p.found != nil && p.found.account != nil:
+		case p.found != nil && p.found.exists():
 			p.granted = false
 			vain = append(vain, p.op)
 		}
@@ -125,20 +125,20 @@ func (s *Service) takeBack(ctx context.Context, db *postgres.Database, tenant do
 		if err := s.reach(ctx, "prepared in vain"); err != nil {
 			return err
 		}
-		if _, err := changeOperations(ctx, db, tenant, sqlClearPrepared, vain); err != nil {
+		if _, err := s.changeOperations(ctx, db, tenant, sqlClearPrepared, vain); err != nil {
 			return err
 		}
 	}
 	if len(asked) == 0 {
 		return nil
 	}
-	return readAll(ctx, db, tenant, asked)
+	return s.readAll(ctx, db, tenant, asked)
 }
 
 // entry is a transaction of the identity domain in the numbers named, which may
 // repeat.
-func entry(tenant domain.TenantID, numbers []int16) tenancy.Entry {
-	return tenancy.Entry{Tenant: tenant, Numbers: distinct(numbers), Purpose: tenancy.Serve, Layout: domain.Layout}
+func (s *Service) entry(tenant domain.TenantID, numbers []int16) tenancy.Entry {
+	return tenancy.Entry{Tenant: tenant, Numbers: distinct(numbers), Purpose: s.purpose, Layout: domain.Layout}
 }
 
 func distinct(numbers []int16) []domain.Number {

@@ -31,7 +31,7 @@ func (s *Service) Recovery(ctx context.Context, scope tenancy.Scope) (Recovery, 
 			continue
 		}
 		group.Go(func() error {
-			e := tenancy.Entry{Tenant: scope.Tenant, Numbers: db.Numbers, Purpose: tenancy.Serve, Layout: domain.Layout, ReadOnly: true}
+			e := tenancy.Entry{Tenant: scope.Tenant, Numbers: db.Numbers, Purpose: s.purpose, Layout: domain.Layout, ReadOnly: true}
 			return tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
 				tx.Queue(sqlPending, numbersOf(db)).QueryRow(func(row pgx.Row) error {
 					return row.Scan(&found[i].Pending, &found[i].OldestDeadline)

@@ -19,9 +19,25 @@ type reading struct {
 	// record counts.
 	light bool
 
-	account   *accountRow // nil if there is none
+	account   *accountRow // nil if there is none, or the record is a device
+	device    *deviceRow  // nil if there is none, or the record is an account
 	operation *operation  // nil if there is none
-	now       time.Time
+	now       time.Time   // zero for a light reading
+}
+
+// exists tells whether the record is committed, or a tombstone.
+func (r *reading) exists() bool { return r.account != nil || r.device != nil }
+
+// holds tells whether the record stands for a claim.
+func (r *reading) holds(claim link) bool {
+	switch {
+	case r.account != nil:
+		return r.account.holds(claim, r.now)
+	case r.device != nil:
+		return r.device.holds(claim, r.now)
+	default:
+		return false
+	}
 }
 
 const sqlReadAccounts = `
@@ -30,6 +46,12 @@ SELECT p.ordinal, ` + accountColumns + `
  CROSS JOIN LATERAL (SELECT a.* FROM accounts a
                       WHERE a.tenant_id = $1 AND a.number = p.number AND a.account_id = p.account_id LIMIT 1) a`
 
+const sqlReadDevices = `
+SELECT p.ordinal, ` + deviceColumns + `
+  FROM unnest($2::smallint[], $3::uuid[]) WITH ORDINALITY AS p (number, device_id, ordinal)
+ CROSS JOIN LATERAL (SELECT d.* FROM devices d
+                      WHERE d.tenant_id = $1 AND d.number = p.number AND d.device_id = p.device_id LIMIT 1) d`
+
 const sqlReadOperations = `
 SELECT p.ordinal, o.token, o.state, o.deadline, o.new_links, o.old_links, o.fingerprint, o.traceparent
   FROM unnest($2::smallint[], $3::text[], $4::uuid[]) WITH ORDINALITY AS p (number, family, record_id, ordinal)
@@ -37,15 +59,15 @@ SELECT p.ordinal, o.token, o.state, o.deadline, o.new_links, o.old_links, o.fing
                       WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
                         AND o.record_id = p.record_id LIMIT 1) o`
 
-func readAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*reading) error {
+func (s *Service) readAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*reading) error {
 	var numbers []int16
 	light := true
 	for _, r := range all {
-		r.account, r.operation = nil, nil
+		r.account, r.device, r.operation = nil, nil, nil
 		numbers = append(numbers, int16(r.record.Number))
 		light = light && r.light
 	}
-	e := entry(tenant, numbers)
+	e := s.entry(tenant, numbers)
 	e.ReadOnly = true
 	var now time.Time
 	err := tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
@@ -56,7 +78,7 @@ func readAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID,
 			queueOperations(tx, all)
 			tx.QueueNow(&now)
 		}
-		queueAccounts(tx, all)
+		queueRecords(tx, all)
 		return nil
 	})
 	for _, r := range all {
@@ -72,6 +94,39 @@ func (s *Service) read(ctx context.Context, tenant domain.TenantID, record ref, 
 		return nil, err // r may still be written to, for a caller that went away
 	}
 	return r, nil
+}
+
+// queueRecords reads each record from its family's table.
+func queueRecords(tx *tenancy.Tx, all []*reading) {
+	var accounts, devices []*reading
+	for _, r := range all {
+		if r.record.Family == domain.FamilyDevice {
+			devices = append(devices, r)
+		} else {
+			accounts = append(accounts, r)
+		}
+	}
+	if len(accounts) > 0 {
+		queueAccounts(tx, accounts)
+	}
+	if len(devices) > 0 {
+		queueDevices(tx, devices)
+	}
+}
+
+func queueDevices(tx *tenancy.Tx, all []*reading) {
+	numbers, _, records := refColumns(all)
+	tx.Queue(sqlReadDevices, numbers, records).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var ordinal int64
+			device, err := scanDevice(rows, &ordinal)
+			if err != nil {
+				return err
+			}
+			all[ordinal-1].device = device
+		}
+		return rows.Err()
+	})
 }
 
 func queueAccounts(tx *tenancy.Tx, all []*reading) {

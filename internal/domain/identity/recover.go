@@ -24,7 +24,9 @@ const (
 // judge tells a claim's standing from what its owner's bucket says.
 func (c *claim) judge(owner *reading) standing {
 	switch {
-	case owner.account != nil && owner.account.holds(c.link, owner.now):
+	case c.expired:
+		return obsolete
+	case owner.holds(c.link):
 		return held
 	case owner.operation == nil || !owner.operation.lists(c.link):
 		return obsolete
@@ -40,13 +42,17 @@ func (c *claim) judge(owner *reading) standing {
 // know it, by exact token. It returns the claim's standing before, and for an
 // undecided one how long its deadline is away.
 func (s *Service) clear(ctx context.Context, tenant domain.TenantID, c *claim) (standing, time.Duration, error) {
-	owner, err := s.read(ctx, tenant, c.owner, false)
-	if err != nil {
-		return held, 0, err
+	owner := &reading{record: c.owner}
+	if !c.expired { // else nobody needs to be asked
+		var err error
+		if owner, err = s.read(ctx, tenant, c.owner, false); err != nil {
+			return held, 0, err
+		}
 	}
 	if err := s.reach(ctx, "judged"); err != nil {
 		return held, 0, err
 	}
+	var err error
 	found := c.judge(owner)
 	switch found {
 	case obsolete:

@@ -45,9 +45,9 @@ func TestLateClaim_OfAnAbortedOperation_IsNeverShownAndRemovedByWhoMeetsIt(t *te
 func (d *directory) plantOrphan(t *testing.T, email string) {
 	t.Helper()
 	owner := accountRef(domain.DeriveID[domain.AccountKind]([]byte("orphan"), email))
-	c := claim{linkTo(domain.FamilyEmail, email, domain.RandomID[domain.TokenKind]()), owner}
+	c := claim{link: linkTo(domain.FamilyEmail, email, domain.RandomID[domain.TokenKind]()), owner: owner}
 	late := &claiming{owner: owner, link: c.link}
-	if err := claimAll(t.Context(), d.router.Database(c.Number), d.scope.Tenant, []*claiming{late}); err != nil || !late.granted {
+	if err := d.claimAll(t.Context(), d.router.Database(c.Number), d.scope.Tenant, []*claiming{late}); err != nil || !late.granted {
 		t.Fatalf("plant: granted %v, %v", late.granted, err)
 	}
 }

@@ -28,13 +28,13 @@ DELETE FROM claims
 // Rows are deleted in key order. One statement a row keeps each on its index:
 // the plan of a join with unnest would read all claims of the tenant once it
 // had been cached while there were few.
-func releaseAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*releasing) error {
+func (s *Service) releaseAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*releasing) error {
 	slices.SortFunc(all, func(a, b *releasing) int { return compareLinks(a.link, b.link) })
 	numbers := make([]int16, len(all))
 	for i, r := range all {
 		numbers[i] = int16(r.link.Number)
 	}
-	return tenancy.Run(ctx, db, entry(tenant, numbers), func(ctx context.Context, tx *tenancy.Tx) error {
+	return tenancy.Run(ctx, db, s.entry(tenant, numbers), func(ctx context.Context, tx *tenancy.Tx) error {
 		for _, r := range all {
 			tx.Queue(sqlRelease, int16(r.link.Number), r.link.Family, r.link.Key, r.owner.Family, r.owner.ID, r.link.Token)
 		}

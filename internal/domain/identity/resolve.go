@@ -21,22 +21,23 @@ type resolving struct {
 // claim is a row: one key, one owner, one token.
 type claim struct {
 	link
-	owner ref
+	owner   ref
+	expired bool // a device code past its time: anybody's to replace, whoever holds it
 }
 
 const sqlReadClaims = `
-SELECT k.ordinal, c.owner_family, c.owner_id, c.token
+SELECT k.ordinal, c.owner_family, c.owner_id, c.token, c.expires_at IS NOT NULL AND c.expires_at <= clock_timestamp()
   FROM unnest($2::smallint[], $3::text[], $4::text[]) WITH ORDINALITY AS k (number, family, key, ordinal)
  CROSS JOIN LATERAL (SELECT c.* FROM claims c
                       WHERE c.tenant_id = $1 AND c.number = k.number AND c.family = k.family AND c.key = k.key LIMIT 1) c`
 
-func resolveAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*resolving) error {
+func (s *Service) resolveAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*resolving) error {
 	numbers, families, keys := make([]int16, len(all)), make([]string, len(all)), make([]string, len(all))
 	for i, r := range all {
 		r.claim = nil
 		numbers[i], families[i], keys[i] = int16(r.link.Number), string(r.link.Family), r.link.Key
 	}
-	e := entry(tenant, numbers)
+	e := s.entry(tenant, numbers)
 	e.ReadOnly = true
 	return tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
 		tx.Queue(sqlReadClaims, numbers, families, keys).Query(func(rows pgx.Rows) error {
@@ -45,11 +46,12 @@ func resolveAll(ctx context.Context, db *postgres.Database, tenant domain.Tenant
 				var family domain.Family
 				var id domain.RecordID
 				var token domain.Token
-				if err := rows.Scan(&ordinal, &family, &id, &token); err != nil {
+				var expired bool
+				if err := rows.Scan(&ordinal, &family, &id, &token, &expired); err != nil {
 					return err
 				}
 				r := all[ordinal-1]
-				r.claim = &claim{link{r.link.Family, r.link.Number, r.link.Key, token}, refTo(family, id)}
+				r.claim = &claim{link{r.link.Family, r.link.Number, r.link.Key, token}, refTo(family, id), expired}
 			}
 			return rows.Err()
 		})

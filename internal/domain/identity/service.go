@@ -35,6 +35,7 @@ type Options struct {
 // Service is the directory of all tenants.
 type Service struct {
 	router     *postgres.Router
+	purpose    tenancy.Purpose
 	secrets    Secrets
 	reserved   Reserved
 	deadline   time.Duration
@@ -42,6 +43,9 @@ type Service struct {
 	faults     Faults
 	tracer     trace.Tracer
 	metrics    metrics
+
+	// maintenance is the same directory, entered for imports, sweeps and cleanup.
+	maintenance *Service
 
 	preparing  *tenancy.Sharer[preparing]
 	claiming   *tenancy.Sharer[claiming]
@@ -67,8 +71,16 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 	if options.Tracing == nil {
 		options.Tracing = otel.GetTracerProvider()
 	}
+	s := newService(router, tenancy.Serve, secrets, options)
+	s.maintenance = newService(router, tenancy.Maintain, secrets, options)
+	s.maintenance.maintenance = s.maintenance
+	return s
+}
+
+func newService(router *postgres.Router, purpose tenancy.Purpose, secrets Secrets, options Options) *Service {
 	s := &Service{
 		router:     router,
+		purpose:    purpose,
 		secrets:    secrets,
 		reserved:   DefaultReserved(),
 		deadline:   options.Deadline,
@@ -78,12 +90,12 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 		metrics:    newMetrics(),
 	}
 	s.preparing = tenancy.NewSharer("identity.prepare", s.tracer, s.prepareAll)
-	s.claiming = tenancy.NewSharer("identity.claim", s.tracer, claimAll)
-	s.creating = tenancy.NewSharer("identity.commit", s.tracer, createAll)
-	s.releasing = tenancy.NewSharer("identity.release", s.tracer, releaseAll)
-	s.aborting = tenancy.NewSharer("identity.abort", s.tracer, abortAll)
-	s.finalizing = tenancy.NewSharer("identity.finalize", s.tracer, finalizeAll)
-	s.reading = tenancy.NewSharer("identity.read", s.tracer, readAll)
-	s.resolving = tenancy.NewSharer("identity.resolve", s.tracer, resolveAll)
+	s.claiming = tenancy.NewSharer("identity.claim", s.tracer, s.claimAll)
+	s.creating = tenancy.NewSharer("identity.commit", s.tracer, s.createAll)
+	s.releasing = tenancy.NewSharer("identity.release", s.tracer, s.releaseAll)
+	s.aborting = tenancy.NewSharer("identity.abort", s.tracer, s.abortAll)
+	s.finalizing = tenancy.NewSharer("identity.finalize", s.tracer, s.finalizeAll)
+	s.reading = tenancy.NewSharer("identity.read", s.tracer, s.readAll)
+	s.resolving = tenancy.NewSharer("identity.resolve", s.tracer, s.resolveAll)
 	return s
 }

@@ -141,7 +141,7 @@ func (d *directory) claimRows(t testing.TB) []storedClaim {
 		var token domain.Token
 		var owner domain.RecordID
 		err = row.Scan(&c.tenant, &c.number, &family, &key, &token, &ownerFamily, &owner)
-		c.claim = claim{linkTo(family, key, token), refTo(ownerFamily, owner)}
+		c.claim = claim{link: linkTo(family, key, token), owner: refTo(ownerFamily, owner)}
 		return c, err
 	})
 }

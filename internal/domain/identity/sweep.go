@@ -40,16 +40,18 @@ const (
 // family and number, of all tenants, a page at a time: those too that crashed
 // before their first claim.
 func (s *Service) SweepOperations(ctx context.Context, database string, family domain.Family, number domain.Number, limit int) (SweepStep, error) {
-	return s.sweep(ctx, database, sweepCursor{kind: sweepOperations, family: family, number: number}, limit, s.recoverOperations)
+	m := s.maintenance
+	return m.sweep(ctx, database, sweepCursor{kind: sweepOperations, family: family, number: number}, limit, m.recoverOperations)
 }
 
 // SweepClaims removes the claims of one lookup family and number that their
 // owners no longer know, of all tenants, a page at a time.
 func (s *Service) SweepClaims(ctx context.Context, database string, family domain.Family, number domain.Number, limit int) (SweepStep, error) {
+	m := s.maintenance
 	recoverClaims := func(ctx context.Context, page []candidate) (int, error) {
-		return s.recoverClaims(ctx, family, number, page)
+		return m.recoverClaims(ctx, family, number, page)
 	}
-	return s.sweep(ctx, database, sweepCursor{kind: sweepClaims, family: family, number: number}, limit, recoverClaims)
+	return m.sweep(ctx, database, sweepCursor{kind: sweepClaims, family: family, number: number}, limit, recoverClaims)
 }
 
 func (s *Service) sweep(ctx context.Context, database string, cursor sweepCursor, limit int,
@@ -159,7 +161,7 @@ func (s *Service) claimsOf(ctx context.Context, tenant domain.TenantID, family d
 	for i, c := range page {
 		owners[i], tokens[i] = c.record.ID, c.token
 	}
-	e := entry(tenant, []int16{int16(number)})
+	e := s.entry(tenant, []int16{int16(number)})
 	e.ReadOnly = true
 	err = tenancy.Run(ctx, s.router.Database(number), e, func(ctx context.Context, tx *tenancy.Tx) error {
 		tx.Queue(sqlClaimsOfOwners, int32(number), family, owners, tokens).Query(func(rows pgx.Rows) error {
@@ -167,7 +169,7 @@ func (s *Service) claimsOf(ctx context.Context, tenant domain.TenantID, family d
 			var key string
 			_, err := pgx.ForEachRow(rows, []any{&ordinal, &key}, func() error {
 				c := page[ordinal-1]
-				claims = append(claims, &claim{link{family, number, key, c.token}, c.record})
+				claims = append(claims, &claim{link: link{family, number, key, c.token}, owner: c.record})
 				return nil
 			})
 			return err

@@ -1,0 +1,190 @@
+package identity
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// maxWrongCodes end an email change.
+const maxWrongCodes = 5
+
+var (
+	errWrongCode = domain.Invalid("email_code_wrong", "The code is not the one that the change was given.").At("/code")
+	errLastWrong = domain.Invalid("email_code_wrong",
+		"The code is not the one that the change was given. That was one wrong code too many: the change has ended. Begin another.").At("/code")
+	errChangeStale = domain.Conflict("change_stale",
+		"The account was changed while its email change was being confirmed, and that counts. Confirm again.").After(time.Second)
+)
+
+// ConfirmEmailChange puts a pending change into force: the new address is
+// claimed, the account committed, the old address released. A change to the
+// address that the account has already verifies it anew.
+//
+// A wrong code is counted before it is answered; maxWrongCodes of them end the
+// change. Until the commit the old address stays in force.
+//
+// Errors: not found; invalid email_code_wrong; conflict email_taken, and the
+// retryable claim_pending, change_pending and change_stale; unavailable; outcome
+// unknown (read the account again: its email tells).
+func (s *Service) ConfirmEmailChange(ctx context.Context, scope tenancy.Scope, account domain.AccountID, change domain.EmailChangeID, code string) (Account, error) {
+	// As for a creation: what is prepared would stand in others' way.
+	ctx = context.WithoutCancel(ctx)
+	for range 2 {
+		c := &confirming{record: accountRef(account), change: change, actor: principalActor(scope)}
+		if err := s.judgeCode(ctx, scope.Tenant, c, digitsOf(code)); err != nil {
+			return Account{}, err
+		}
+		switch {
+		case c.refused != nil:
+			return Account{}, c.refused
+		case c.op != nil:
+			return s.completeChange(ctx, scope.Tenant, c)
+		case !c.busy:
+			return c.account, nil
+		}
+		recovered, err := s.recover(ctx, scope.Tenant, c.record)
+		if err != nil {
+			return Account{}, err
+		}
+		if !recovered {
+			break
+		}
+	}
+	return Account{}, s.changePending()
+}
+
+// digitsOf drops what people type between digits.
+func digitsOf(code string) string {
+	return strings.NewReplacer(" ", "", "-", "").Replace(code)
+}
+
+// confirming is an email change on its way.
+type confirming struct {
+	record ref
+	change domain.EmailChangeID
+	actor  Actor
+
+	busy    bool       // another operation of the account stands in the way; nothing was done
+	refused error      // the code was wrong, which has been counted
+	op      *operation // prepared; nil where the address was only verified anew
+	email   Email
+	account Account // committed
+}
+
+const sqlCountWrongCode = `
+UPDATE email_changes SET wrong_codes = wrong_codes + 1
+ WHERE tenant_id = $1 AND number = $2 AND account_id = $3 AND change_id = $4`
+
+const sqlVerifyEmail = `
+UPDATE accounts SET revision = $5, email = $6, email_verified_at = $7, updated_at = $7
+ WHERE tenant_id = $1 AND number = $2 AND account_id = $3 AND revision = $4 AND status <> 'deleted'`
+
+// judgeCode is the first decision, in the account's bucket: it judges the code,
+// and then prepares the change. A wrong code is counted in the transaction that
+// finds it wrong, so that no crash forgives it.
+func (s *Service) judgeCode(ctx context.Context, tenant domain.TenantID, c *confirming, code string) error {
+	number, id := int16(c.record.Number), c.record.ID
+	return tenancy.Run(ctx, s.router.Database(c.record.Number), s.entry(tenant, []int16{number}), func(ctx context.Context, tx *tenancy.Tx) error {
+		var pending *pendingChange
+		tx.Queue(sqlStandingOperation, number, c.record.Family, id).Query(func(rows pgx.Rows) error {
+			c.busy = rows.Next()
+			return rows.Err()
+		})
+		a, now, err := lockAccount(ctx, tx, c.record, func() { queueLockEmailChange(tx, c.record, &pending) })
+		switch {
+		case err != nil:
+			return err
+		case !a.visible():
+			return errNoAccount
+		case !pending.is(c.change, now):
+			return errNoEmailChange
+		case subtle.ConstantTimeCompare(hashCode(code), pending.codeHash) != 1:
+			c.countWrong(tx, pending)
+			return nil
+		case a.Email.Key() == pending.email.Key():
+			c.busy = false
+			c.verifyAgain(tx, a.Account, pending.email, now)
+			return nil
+		case c.busy:
+			return nil
+		}
+		c.email = pending.email
+		c.op = c.operation(ctx, a, now.Add(s.deadline))
+		return queuePrepared(tx, c.op)
+	})
+}
+
+func (c *confirming) countWrong(tx *tenancy.Tx, pending *pendingChange) {
+	c.busy, c.refused = false, errWrongCode
+	sql := sqlCountWrongCode
+	if pending.wrongCodes+1 >= maxWrongCodes {
+		c.refused, sql = errLastWrong, sqlCancelEmailChange
+	}
+	tx.Queue(sql, int16(c.record.Number), c.record.ID, c.change)
+}
+
+// verifyAgain needs no claim: the account has the key.
+func (c *confirming) verifyAgain(tx *tenancy.Tx, a Account, email Email, now time.Time) {
+	number, id := int16(c.record.Number), c.record.ID
+	tx.Queue(sqlVerifyEmail, number, id, a.Revision, a.Revision+1, email.String(), now)
+	tx.Queue(sqlCancelEmailChange, number, id, c.change)
+	tx.Queue(sqlDemandRevision, number, id, a.Revision+1)
+	a.Revision, a.Email, a.EmailVerifiedAt, a.UpdatedAt = a.Revision+1, email, &now, now
+	c.account = a
+	queueEvents(tx, now, event{c.record, a.Revision, AccountEmailChanged, []string{"email"}, c.actor})
+}
+
+// operation is the change as an operation: the new address to be claimed, the
+// old one to be released.
+func (c *confirming) operation(ctx context.Context, a *accountRow, deadline time.Time) *operation {
+	token := domain.RandomID[domain.TokenKind]()
+	proposal, _ := json.Marshal(map[string]string{"email": c.email.String()}) // a map of strings
+	op := &operation{
+		record:      c.record,
+		token:       token,
+		state:       prepared,
+		deadline:    deadline,
+		base:        a.Revision,
+		proposal:    proposal,
+		newLinks:    []link{linkTo(domain.FamilyEmail, c.email.Key(), token)},
+		traceparent: traceparent(ctx),
+	}
+	if !a.Email.IsZero() {
+		op.oldLinks = []link{linkTo(domain.FamilyEmail, a.Email.Key(), a.emailToken)}
+	}
+	return op
+}
+
+// completeChange runs the rest of the protocol for a prepared change.
+func (s *Service) completeChange(ctx context.Context, tenant domain.TenantID, c *confirming) (Account, error) {
+	if err := s.reach(ctx, "change prepared"); err != nil {
+		return Account{}, err
+	}
+	if err := s.claim(ctx, tenant, c.op); err != nil {
+		return Account{}, s.withdraw(ctx, tenant, c.op, withoutPointers(err))
+	}
+	if err := s.reach(ctx, "change claimed"); err != nil {
+		return Account{}, err
+	}
+	if err := s.commitChange(ctx, tenant, c); err != nil {
+		if domain.KindOf(err) == domain.KindOutcomeUnknown {
+			return Account{}, err
+		}
+		return Account{}, s.withdraw(ctx, tenant, c.op, err)
+	}
+	if err := s.reach(ctx, "change committed"); err != nil {
+		return Account{}, err
+	}
+	if len(c.op.oldLinks) == 0 {
+		return c.account, nil
+	}
+	return c.account, s.settle(ctx, tenant, c.op)
+}

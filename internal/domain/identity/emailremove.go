@@ -1,0 +1,96 @@
+package identity
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+const sqlRemoveEmail = `
+UPDATE accounts SET revision = $5, email = NULL, email_key = NULL, email_token = NULL, email_verified_at = NULL, updated_at = $6
+ WHERE tenant_id = $1 AND number = $2 AND account_id = $3 AND revision = $4 AND status <> 'deleted'`
+
+// RemoveEmail takes an account's address away, which is free at once. A pending
+// change stays. With a revision the account must be at it; an account without
+// an address is answered as it is.
+//
+// A crash behind the commit leaves a committed operation that lists the claim;
+// whoever meets it, or the sweep, releases that.
+//
+// Errors: precondition failed on another revision, not found, conflict
+// change_pending while another change of the account is prepared.
+func (s *Service) RemoveEmail(ctx context.Context, scope tenancy.Scope, account domain.AccountID, revision *int64) (Account, error) {
+	record := accountRef(account)
+	for range 2 {
+		removed, err := s.removeEmail(ctx, scope, record, revision)
+		if err != nil {
+			return Account{}, err
+		}
+		if !removed.busy {
+			if removed.release == nil {
+				return removed.account, nil
+			}
+			if err := s.reach(ctx, "email removed"); err != nil {
+				return Account{}, err
+			}
+			return removed.account, s.settle(ctx, scope.Tenant, removed.release)
+		}
+		recovered, err := s.recover(ctx, scope.Tenant, record)
+		if err != nil {
+			return Account{}, err
+		}
+		if !recovered {
+			break
+		}
+	}
+	return Account{}, s.changePending()
+}
+
+// removedEmail is the outcome of a removal's one decision.
+type removedEmail struct {
+	busy    bool       // another operation of the account stands in the way; nothing was done
+	account Account    // as it is now
+	release *operation // has the claim to release, nil if there is none
+}
+
+func (s *Service) removeEmail(ctx context.Context, scope tenancy.Scope, record ref, revision *int64) (outcome removedEmail, err error) {
+	number, id := int16(record.Number), record.ID
+	err = tenancy.Run(ctx, s.router.Database(record.Number), s.entry(scope.Tenant, []int16{number}), func(ctx context.Context, tx *tenancy.Tx) error {
+		var occupied bool
+		tx.Queue(sqlStandingOperation, number, record.Family, id).Query(func(rows pgx.Rows) error {
+			occupied = rows.Next()
+			return rows.Err()
+		})
+		a, now, err := lockAccount(ctx, tx, record)
+		switch {
+		case err != nil:
+			return err
+		case !a.visible():
+			return errNoAccount
+		case revision != nil && a.Revision != *revision:
+			return errStale
+		case a.Email.IsZero():
+			outcome.account = a.Account
+			return nil
+		case occupied:
+			outcome.busy = true
+			return nil
+		}
+		outcome.release = releaseOf(ctx, record, a, now, `{"email":null}`)
+		if err := queueRelease(tx, outcome.release); err != nil {
+			return err
+		}
+		next := a.Revision + 1
+		tx.Queue(sqlRemoveEmail, number, id, a.Revision, next, now)
+		tx.Queue(sqlDemandRevision, number, id, next)
+		queueEvents(tx, now, event{record, next, AccountEmailRemoved, []string{"email"}, principalActor(scope)})
+		outcome.account = a.Account
+		outcome.account.Revision, outcome.account.UpdatedAt = next, now
+		outcome.account.Email, outcome.account.EmailVerifiedAt = Email{}, nil
+		return nil
+	})
+	return outcome, err
+}

@@ -10,8 +10,9 @@ import (
 )
 
 // aborting turns a prepared operation to aborted, which its commit can't pass.
-// Only then may its claims be released. The caller aborts its own operation at
-// any time, anybody else an overdue one.
+// Only then may its claims be released, so it waits for the disk: an operation
+// that came back prepared could commit without them. The caller aborts its own
+// operation at any time, anybody else an overdue one.
 //
 // A crash behind it leaves an aborted operation, which anybody may finish.
 type aborting struct {
@@ -29,7 +30,7 @@ func (s *Service) abortAll(ctx context.Context, db *postgres.Database, tenant do
 	for i, a := range all {
 		ops[i] = a.op
 	}
-	before, err := s.changeOperations(ctx, db, tenant, sqlAbort, ops)
+	before, err := s.changeOperations(ctx, db, s.entry(tenant, numbersOfAll(ops)), sqlAbort, ops)
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,8 @@ func (s *Service) abortAll(ctx context.Context, db *postgres.Database, tenant do
 	return nil
 }
 
-// finalizing is step 5: clear an operation whose claims have been released.
+// finalizing is step 5: clear an operation whose claims have been released. One
+// that comes back with a crash of its database is cleared again.
 type finalizing struct{ op *operation }
 
 const sqlFinalize = `
@@ -54,21 +56,36 @@ func (s *Service) finalizeAll(ctx context.Context, db *postgres.Database, tenant
 	for i, f := range all {
 		ops[i] = f.op
 	}
-	_, err := s.changeOperations(ctx, db, tenant, sqlFinalize, ops)
+	return s.clearOperations(ctx, db, tenant, sqlFinalize, ops)
+}
+
+// clearOperations deletes operations that nobody needs any more.
+func (s *Service) clearOperations(ctx context.Context, db *postgres.Database, tenant domain.TenantID, sql string, ops []*operation) error {
+	e := s.entry(tenant, numbersOfAll(ops))
+	e.Unsynced = true
+	_, err := s.changeOperations(ctx, db, e, sql, ops)
 	return err
+}
+
+func numbersOfAll(ops []*operation) []int16 {
+	numbers := make([]int16, len(ops))
+	for i, op := range ops {
+		numbers[i] = int16(op.record.Number)
+	}
+	return numbers
 }
 
 // changeOperations runs a statement on each operation, by exact token, having
 // locked them in key order, and returns the states that they had. An
 // operation that is gone is in no state: somebody was faster.
-func (s *Service) changeOperations(ctx context.Context, db *postgres.Database, tenant domain.TenantID, sql string, ops []*operation) (map[domain.Token]operationState, error) {
+func (s *Service) changeOperations(ctx context.Context, db *postgres.Database, e tenancy.Entry, sql string, ops []*operation) (map[domain.Token]operationState, error) {
 	slices.SortFunc(ops, func(a, b *operation) int { return compareRefs(a.record, b.record) })
 	var rows operationColumns
 	for _, op := range ops {
 		rows.add(op)
 	}
 	before := make(map[domain.Token]operationState, len(ops))
-	err := tenancy.Run(ctx, db, s.entry(tenant, rows.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
+	err := tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
 		queueLockOperations(tx, &rows, func(o *operation) { before[o.token] = o.state })
 		for _, op := range ops {
 			tx.Queue(sql, int16(op.record.Number), op.record.Family, op.record.ID, op.token)

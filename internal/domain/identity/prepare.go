@@ -125,7 +125,7 @@ func (s *Service) takeBack(ctx context.Context, db *postgres.Database, tenant do
 		if err := s.reach(ctx, "prepared in vain"); err != nil {
 			return err
 		}
-		if _, err := s.changeOperations(ctx, db, tenant, sqlClearPrepared, vain); err != nil {
+		if err := s.clearOperations(ctx, db, tenant, sqlClearPrepared, vain); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,9 @@ import (
 // owner's later claim of the same key: tokens differ.
 //
 // A crash behind it leaves an operation whose claims are partly gone; releasing
-// them again matches nothing.
+// them again matches nothing. Nothing waits for the disk here: a claim that comes
+// back with a crash of its database is its operation's again or, once that is
+// cleared, unknown to its owner.
 type releasing struct {
 	owner ref
 	link  link
@@ -34,7 +36,9 @@ func (s *Service) releaseAll(ctx context.Context, db *postgres.Database, tenant 
 	for i, r := range all {
 		numbers[i] = int16(r.link.Number)
 	}
-	return tenancy.Run(ctx, db, s.entry(tenant, numbers), func(ctx context.Context, tx *tenancy.Tx) error {
+	e := s.entry(tenant, numbers)
+	e.Unsynced = true
+	return tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
 		for _, r := range all {
 			tx.Queue(sqlRelease, int16(r.link.Number), r.link.Family, r.link.Key, r.owner.Family, r.owner.ID, r.link.Token)
 		}

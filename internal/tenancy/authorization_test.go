@@ -15,6 +15,8 @@ func TestStore_ObeysOnlyOperatorsWithTheScope(t *testing.T) {
 	in := install(t, 1)
 	store, ctx := in.first.store, t.Context()
 	tenant, key, text := in.client(t, "acme")
+	app := in.publicClient(t, tenant.ID, "tv")
+	importing := in.importingTenant(t, "importing")
 	caller := in.first.authenticate(t, in.first.grant(t, text))
 	disguised := caller // a tenant's principal with an operator's scopes would be a bug elsewhere
 	disguised.Scopes = tenancy.OperatorScopes()
@@ -33,6 +35,7 @@ func TestStore_ObeysOnlyOperatorsWithTheScope(t *testing.T) {
 		"Tenants":       func(s tenancy.Scope) error { _, _, err := store.Tenants(ctx, s, byName); return err },
 		"SuspendTenant": func(s tenancy.Scope) error { _, err := store.SuspendTenant(ctx, s, tenant.ID); return err },
 		"ResumeTenant":  func(s tenancy.Scope) error { _, err := store.ResumeTenant(ctx, s, tenant.ID); return err },
+		"OpenIdentity":  func(s tenancy.Scope) error { _, err := store.OpenIdentity(ctx, s, importing.ID); return err },
 		"CreatePrincipal": func(s tenancy.Scope) error {
 			_, _, err := store.CreatePrincipal(ctx, s, tenant.ID, tenancy.NewPrincipal{Name: "new", Scopes: []string{tenancy.LeaseRead}})
 			return err
@@ -42,6 +45,12 @@ func TestStore_ObeysOnlyOperatorsWithTheScope(t *testing.T) {
 			_, err := store.DisablePrincipal(ctx, s, tenant.ID, key.Principal)
 			return err
 		},
+		"CreateClient": func(s tenancy.Scope) error {
+			_, _, err := store.CreateClient(ctx, s, tenant.ID, tenancy.NewClient{Name: "new", VerificationURI: "https://acme.example/device"})
+			return err
+		},
+		"Clients":       func(s tenancy.Scope) error { _, _, err := store.Clients(ctx, s, tenant.ID, byName); return err },
+		"DisableClient": func(s tenancy.Scope) error { _, err := store.DisableClient(ctx, s, tenant.ID, app.ID); return err },
 		"CreateOperator": func(s tenancy.Scope) error {
 			_, _, err := store.CreateOperator(ctx, s, tenancy.NewPrincipal{Name: "new", Scopes: []string{tenancy.OperatorRead}})
 			return err
@@ -98,7 +107,7 @@ func TestStore_ObeysOnlyOperatorsWithTheScope(t *testing.T) {
 	if diff := cmp.Diff(before, in.everything(t)); diff != "" {
 		t.Errorf("refused calls changed something (-before +after)\n%s", diff)
 	}
-	for _, name := range []string{"Tenant", "Tenants", "Keys", "Principals"} {
+	for _, name := range []string{"Tenant", "Tenants", "Keys", "Principals", "Clients"} {
 		must(t, tenants[name](only(tenancy.OperatorTenants)))
 	}
 }
@@ -107,7 +116,7 @@ func TestStore_ObeysOnlyOperatorsWithTheScope(t *testing.T) {
 func (in *installation) everything(t testing.TB) []string {
 	t.Helper()
 	var all []string
-	for _, table := range []string{"tenants", "principals", "api_keys", "signing_keys", "revocation_counter", "revocations"} {
+	for _, table := range []string{"tenants", "principals", "api_keys", "clients", "signing_keys", "revocation_counter", "revocations"} {
 		all = append(all, rows(t, in.admin, pgx.RowTo[string], `SELECT r::text FROM `+table+` r ORDER BY 1`)...)
 	}
 	return all

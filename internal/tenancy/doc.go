@@ -8,20 +8,29 @@
 //
 //	key ──Grant──▶ token, 15 minutes ──Authenticate──▶ Scope ──▶ the domain
 //
+// A tenant's public clients, programs on its users' devices, hold no key. What
+// they get is for the tenant's own application, and nothing here accepts it:
+//
+//	client id ──PublicClient──▶ Client ──▶ the domain's device flow ──DeviceToken──▶ token, 15 minutes
+//
 // What makes that safe:
 //
 //   - A token is signed with an Ed25519 key that every process knows before it
 //     first signs, and knows until its last token has expired.
 //   - A verified token is remembered by its hash, so that a signature is checked
 //     once. What may end before the token does is looked at on every call: its
-//     key, its principal, its tenant's state.
+//     key, its principal, its tenant's state. Of a public client, the client and
+//     its tenant's state.
 //   - Whoever ends one of these adds a row to revocations under a counter that
 //     is locked until commit, so a process that has read up to a number has
 //     missed none. Every process reads the counter each second, and one that
 //     could not for 30 seconds refuses everybody.
-//   - A tenant's state is decided in its control row, and what follows from it
-//     (gates, what processes remember) is repaired from there by repeating the
-//     call that changed it.
+//   - Whom a token is for is its audience: "holdfast" for this API, the tenant's
+//     own for a device's. Nobody can revoke the latter, so its 15 minutes begin
+//     before its device is looked at.
+//   - A tenant's state, and whether its namespace is still importing, is decided
+//     in its control row, and what follows from it (gates, what processes
+//     remember) is repaired from there by repeating the call that changed it.
 //   - Ids of what operators make derive from an idempotency key, and secrets from
 //     a server key, so that the retry of a lost answer finds the same thing with
 //     the same secret, and only hashes are stored.

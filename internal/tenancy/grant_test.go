@@ -160,3 +160,31 @@ func TestGrant_NoTokenOutlivesItsKey(t *testing.T) {
 	}
 	wantGrantError(t, in.first, request(text), tenancy.GrantInvalidClient)
 }
+
+func TestGrant_APublicClientHasNoCredentials(t *testing.T) {
+	t.Parallel()
+	in := install(t, 1)
+	tenant, suspended := in.tenant(t, "acme"), in.tenant(t, "suspended")
+	app, disabled := in.publicClient(t, tenant.ID, "tv"), in.publicClient(t, tenant.ID, "phone")
+	held := in.publicClient(t, suspended.ID, "tv")
+	_, err := in.first.store.DisableClient(t.Context(), in.ada, tenant.ID, disabled.ID)
+	must(t, err)
+	_, err = in.first.store.SuspendTenant(t.Context(), in.ada, suspended.ID)
+	must(t, err)
+	for id, code := range map[string]string{
+		tenancy.ClientIDText(app.ID):      tenancy.GrantUnauthorizedClient,
+		tenancy.ClientIDText(disabled.ID): tenancy.GrantInvalidClient,
+		tenancy.ClientIDText(held.ID):     tenancy.GrantTenantSuspended,
+		"hfc_" + strings.Repeat("0", 32):  tenancy.GrantInvalidClient,
+	} {
+		for _, secret := range []string{"", in.adaKey} {
+			wantGrantError(t, in.first, tenancy.GrantRequest{GrantType: "client_credentials", ClientID: id, ClientSecret: secret}, code)
+		}
+	}
+	// The token endpoint's other grants are not sold here, to nobody.
+	for _, grantType := range []string{tenancy.GrantTypeDeviceCode, tenancy.GrantTypeRefreshToken} {
+		r := request(in.adaKey)
+		r.GrantType = grantType
+		wantGrantError(t, in.first, r, tenancy.GrantUnsupportedGrantType)
+	}
+}

@@ -15,6 +15,7 @@ func TestControlDatabase_ShowsATenantItsOwnRowsAndNobodyElseAny(t *testing.T) {
 	in := install(t, 1)
 	acme, key, _ := in.client(t, "acme")
 	other, otherKey, _ := in.client(t, "other")
+	app, otherApp := in.publicClient(t, acme.ID, "tv"), in.publicClient(t, other.ID, "tv")
 	_, err := in.first.store.RevokeKey(t.Context(), in.ada, other.ID, otherKey.ID)
 	must(t, err)
 
@@ -28,7 +29,7 @@ func TestControlDatabase_ShowsATenantItsOwnRowsAndNobodyElseAny(t *testing.T) {
 			must(t, err)
 		}
 		seen := view{}
-		for _, table := range []string{"installation", "tenants", "principals", "api_keys", "signing_keys", "revocation_counter", "revocations"} {
+		for _, table := range []string{"installation", "tenants", "principals", "api_keys", "clients", "signing_keys", "revocation_counter", "revocations"} {
 			var n int
 			must(t, tx.QueryRow(t.Context(), `SELECT count(*) FROM `+table).Scan(&n))
 			if n > 0 {
@@ -43,7 +44,7 @@ func TestControlDatabase_ShowsATenantItsOwnRowsAndNobodyElseAny(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ got, want view }{
 		"no tenant":     {look(), view{}},
-		"acme":          {look(acme.ID), view{"tenants": 1, "principals": 1, "api_keys": 1}},
+		"acme":          {look(acme.ID), view{"tenants": 1, "principals": 1, "api_keys": 1, "clients": 1}},
 		"an unknown":    {look(domain.TenantID{1}), view{}},
 		"the operators": {look(tenancy.Operators), operators},
 		"no tenant, on a connection that had one": {look(), view{}},
@@ -57,6 +58,7 @@ func TestControlDatabase_ShowsATenantItsOwnRowsAndNobodyElseAny(t *testing.T) {
 	for _, sql := range []string{
 		`UPDATE tenants SET state = 'suspended'`,
 		`UPDATE api_keys SET revoked_at = now() WHERE tenant_id = '` + other.ID.String() + `'`,
+		`UPDATE clients SET disabled_at = now() WHERE client_id = '` + otherApp.ID.String() + `'`,
 		`DELETE FROM revocations`,
 	} {
 		tx, err := in.first.router.Control().Begin(t.Context())
@@ -70,10 +72,12 @@ func TestControlDatabase_ShowsATenantItsOwnRowsAndNobodyElseAny(t *testing.T) {
 		must(t, tx.Rollback(t.Context()))
 	}
 
-	// A key's id tells whose it is, and nothing to whoever only guesses.
-	found := rows(t, in.first.router.Control(), pgx.RowTo[*string], `SELECT tenant_of_key(k)::text FROM unnest($1::uuid[]) k`,
-		[][16]byte{key.ID, {1}})
-	if want := acme.ID.String(); len(found) != 2 || found[0] == nil || *found[0] != want || found[1] != nil {
-		t.Errorf("tenant_of_key = %v, want %s and null", found, want)
+	// A key's or a client's id tells whose it is, and nothing to whoever only guesses.
+	for function, id := range map[string][16]byte{"tenant_of_key": key.ID, "tenant_of_client": app.ID} {
+		found := rows(t, in.first.router.Control(), pgx.RowTo[*string], `SELECT `+function+`(k)::text FROM unnest($1::uuid[]) k`,
+			[][16]byte{id, {1}})
+		if want := acme.ID.String(); len(found) != 2 || found[0] == nil || *found[0] != want || found[1] != nil {
+			t.Errorf("%s = %v, want %s and null", function, found, want)
+		}
 	}
 }

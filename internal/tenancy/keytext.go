@@ -33,8 +33,12 @@ func parseHexID[K any](text, prefix string, id *domain.ID[K]) bool {
 	if !found || len(digits) != 32 || digits != strings.ToLower(digits) {
 		return false
 	}
-	_, err := hex.Decode(id[:], []byte(digits))
-	return err == nil
+	raw, err := hex.DecodeString(digits)
+	if err != nil {
+		return false
+	}
+	*id = domain.ID[K](raw)
+	return true
 }
 
 func formatKey(id domain.KeyID, secret string) string { return clientID(id) + "_" + secret }

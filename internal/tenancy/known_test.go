@@ -11,7 +11,7 @@ import (
 
 // A process that polls when it likes, and may be away for days, must never
 // accept what was revoked while a token of then still lives, nor take a tenant
-// for current that changed after it was read.
+// or a client for current that changed after it was read.
 func TestKnown_NeverForgetsTooEarly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -20,8 +20,9 @@ func TestKnown_NeverForgetsTooEarly(t *testing.T) {
 		var sequence int64
 		var k *known
 		endedKeys := map[domain.KeyID]time.Time{}
-		changed := map[domain.TenantID]int64{}  // by the last change's sequence
-		tenantAt := map[domain.TenantID]int64{} // what was known when it was read last
+		changed := map[[16]byte]int64{} // tenants and clients, by the last change's sequence
+		readAt := map[[16]byte]int64{}  // what was known when it was read last
+		var changedAll int64            // the last change of a kind that this process doesn't know
 
 		poll := func() {
 			var after int64
@@ -40,21 +41,27 @@ func TestKnown_NeverForgetsTooEarly(t *testing.T) {
 			sequence++
 			r := revocation{Sequence: sequence, Kind: kind, Subject: [16]byte{subject}, At: now}
 			log = append(log, r)
-			if kind == revokedTenant {
-				changed[domain.TenantID(r.Subject)] = sequence
-			} else if _, ended := endedKeys[domain.KeyID(r.Subject)]; !ended {
-				endedKeys[domain.KeyID(r.Subject)] = now
+			switch kind {
+			case revokedTenant, revokedClient:
+				changed[r.Subject] = sequence
+			case revokedKey:
+				if _, ended := endedKeys[r.Subject]; !ended {
+					endedKeys[r.Subject] = now
+				}
+			default:
+				changedAll = sequence
 			}
 		}
 		poll()
-		subject := rapid.ByteRange(1, 5)
+		subject, client := rapid.ByteRange(1, 5), rapid.ByteRange(11, 15)
 		t.Repeat(map[string]func(*rapid.T){
-			"revoke a key":    func(t *rapid.T) { revoke(revokedKey, subject.Draw(t, "key")) },
-			"change a tenant": func(t *rapid.T) { revoke(revokedTenant, subject.Draw(t, "tenant")) },
-			"read a tenant": func(t *rapid.T) {
-				tenantAt[domain.TenantID{subject.Draw(t, "tenant")}] = k.sequence
-			},
-			"poll": func(*rapid.T) { poll() },
+			"revoke a key":                      func(t *rapid.T) { revoke(revokedKey, subject.Draw(t, "key")) },
+			"change a tenant":                   func(t *rapid.T) { revoke(revokedTenant, subject.Draw(t, "tenant")) },
+			"disable a client":                  func(t *rapid.T) { revoke(revokedClient, client.Draw(t, "client")) },
+			"revoke what a newer process knows": func(*rapid.T) { revoke("issuer", 21) },
+			"read a tenant":                     func(t *rapid.T) { readAt[[16]byte{subject.Draw(t, "tenant")}] = k.sequence },
+			"read a client":                     func(t *rapid.T) { readAt[[16]byte{client.Draw(t, "client")}] = k.sequence },
+			"poll":                              func(*rapid.T) { poll() },
 			"wait": func(t *rapid.T) {
 				now = now.Add(time.Duration(rapid.SampledFrom([]int{1, 60, 900, 7200, 90000}).Draw(t, "seconds")) * time.Second)
 			},
@@ -66,9 +73,9 @@ func TestKnown_NeverForgetsTooEarly(t *testing.T) {
 						t.Fatalf("a token of the key %v, revoked at %v, is accepted at %v", key[0], at, k.at)
 					}
 				}
-				for tenant, at := range tenantAt {
-					if k.sequence == sequence && at < changed[tenant] && k.current(tenant, at) {
-						t.Fatalf("tenant %v, read at %d and changed at %d, is taken for current at %d", tenant[0], at, changed[tenant], k.sequence)
+				for id, at := range readAt {
+					if k.sequence == sequence && at < max(changed[id], changedAll) && k.current(id, at) {
+						t.Fatalf("%v, read at %d and changed at %d, is taken for current at %d", id[0], at, max(changed[id], changedAll), k.sequence)
 					}
 				}
 				if k.revoked(Scope{Key: domain.KeyID{9}, Principal: domain.PrincipalID{9}}) {

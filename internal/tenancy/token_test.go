@@ -131,9 +131,11 @@ func TestVerify_RefusesEveryOtherToken(t *testing.T) {
 		"nbf to come": {"nbf": testNow.Add(time.Minute).Unix()},
 		"iss missing": {"iss": nil}, "iss another": {"iss": testIssuer + "/"},
 		"aud missing": {"aud": nil}, "aud another": {"aud": "holdfast-admin"}, "aud others": {"aud": []string{"a", "b"}},
-		"sub missing": {"sub": nil}, "sub not an id": {"sub": "coordinator"},
+		"aud a tenant's application": {"aud": TenantAudience(domain.TenantID{1})},
+		"sub missing":                {"sub": nil}, "sub not an id": {"sub": "coordinator"},
 		"client missing": {"client_id": nil}, "client not a key": {"client_id": "backend"},
-		"tid not an id": {"tid": "acme"}, "tid the operators'": {"tid": Operators.String()}, "tid upper case": {"tid": strings.ToUpper(domain.TenantID{0xab}.String())},
+		"client a public one": {"client_id": ClientIDText(domain.ClientID{3})},
+		"tid not an id":       {"tid": "acme"}, "tid the operators'": {"tid": Operators.String()}, "tid upper case": {"tid": strings.ToUpper(domain.TenantID{0xab}.String())},
 		"expired, for another": {"exp": testNow.Add(-time.Hour).Unix(), "aud": "another"},
 	} {
 		tokens[name] = forge(t, key.private, with(header, nil), with(claims, c))

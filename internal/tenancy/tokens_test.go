@@ -44,6 +44,21 @@ func TestAuthenticate_RefusesByCode(t *testing.T) {
 	wantCode(t, authenticate(token), domain.KindUnauthenticated, "token_expired")
 }
 
+func TestTenantThatHasGone_LeavesNobodyWhoCalls(t *testing.T) {
+	t.Parallel()
+	in := install(t, 1)
+	tenant, _, text := in.client(t, "acme")
+	app := in.publicClient(t, tenant.ID, "tv")
+	token := in.first.grant(t, text)
+	_, err := in.admin.Exec(t.Context(), `DELETE FROM tenants WHERE tenant_id = $1`, tenant.ID)
+	must(t, err)
+	fresh := in.start(t)
+	must(t, fresh.tokens.Poll(t.Context()))
+	_, err = fresh.tokens.Authenticate(t.Context(), token)
+	wantCode(t, err, domain.KindUnauthenticated, "token_revoked")
+	wantRefusedClient(t, fresh, tenancy.ClientIDText(app.ID), tenancy.GrantInvalidClient)
+}
+
 func TestAuthenticate_OtherInstallationsTokenIsRefused(t *testing.T) {
 	t.Parallel()
 	in, other := install(t, 1), install(t, 1)

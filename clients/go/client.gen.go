@@ -72,6 +72,24 @@ func (e NewTenantHandlePolicy) Valid() bool {
 	}
 }
 
+// Defines values for NewTenantIdentityState.
+const (
+	IdentityStateImporting NewTenantIdentityState = "importing"
+	IdentityStateOpen      NewTenantIdentityState = "open"
+)
+
+// Valid indicates whether the value is a known member of the NewTenantIdentityState enum.
+func (e NewTenantIdentityState) Valid() bool {
+	switch e {
+	case IdentityStateImporting:
+		return true
+	case IdentityStateOpen:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SweepKind.
 const (
 	SweepKindIdentity SweepKind = "identity"
@@ -228,6 +246,11 @@ type Check struct {
 	Status string `json:"status"`
 }
 
+// ClientID A public client's id, which is also its OAuth `client_id`.
+//
+// Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
+type ClientID = string
+
 // CreatedAccount defines model for CreatedAccount.
 type CreatedAccount struct {
 	// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
@@ -244,7 +267,7 @@ type CreatedAccount struct {
 	// Example: ada@example.com
 	Email *string `json:"email"`
 
-	// EmailChange A pending change of the account's email. The operation that confirms it comes with a later version of this API.
+	// EmailChange A pending change of an account's email.
 	EmailChange     *EmailChange `json:"email_change,omitempty"`
 	EmailVerifiedAt *time.Time   `json:"email_verified_at"`
 
@@ -291,16 +314,29 @@ type CreatedAPIKey struct {
 // Document An OpenAPI 3.0 document.
 type Document = json.RawMessage
 
-// EmailChange A pending change of the account's email. The operation that confirms it comes with a later version of this API.
+// EmailChange A pending change of an account's email.
 type EmailChange struct {
 	// Code For the tenant's application to send to the address. It is shown once.
-	Code      string    `json:"code"`
+	Code string `json:"code"`
+
+	// Email The address to be confirmed, as it was given.
+	//
+	// Example: ada@example.com
+	Email     string    `json:"email"`
 	ExpiresAt time.Time `json:"expires_at"`
 
 	// ID A UUID (RFC 9562) in lower case.
 	//
 	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 	ID ID `json:"id"`
+}
+
+// EmailCode defines model for EmailCode.
+type EmailCode struct {
+	// Code As it was sent to the address. Anything but the right one is a wrong code.
+	//
+	// Example: 49271403
+	Code string `json:"code"`
 }
 
 // FieldError defines model for FieldError.
@@ -394,6 +430,14 @@ type NewAPIKey struct {
 	Label *string `json:"label,omitempty"`
 }
 
+// NewEmailChange defines model for NewEmailChange.
+type NewEmailChange struct {
+	// Email One plain address.
+	//
+	// Example: ada@example.com
+	Email string `json:"email"`
+}
+
 // NewPrincipal defines model for NewPrincipal.
 type NewPrincipal struct {
 	// Name Unique within the tenant, or among the operators. Two-person rules compare it.
@@ -407,10 +451,36 @@ type NewPrincipal struct {
 	Scopes Scopes `json:"scopes"`
 }
 
+// NewPublicClient defines model for NewPublicClient.
+type NewPublicClient struct {
+	// Name Unique within the tenant.
+	//
+	// Example: tv-app
+	Name string `json:"name"`
+
+	// Scopes The most that its devices may be granted, in the tenant's own words: scope tokens of
+	// RFC 6749, section 3.3. Holdfast only hands them on.
+	//
+	//
+	// Example: ["play"]
+	Scopes *[]string `json:"scopes,omitempty"`
+
+	// VerificationURI Where the tenant's application takes user codes: https, or http on localhost; without
+	// a fragment.
+	//
+	//
+	// Example: https://example.com/device
+	VerificationURI string `json:"verification_uri"`
+}
+
 // NewTenant defines model for NewTenant.
 type NewTenant struct {
 	// HandlePolicy Which handles and local parts are allowed. It never changes.
 	HandlePolicy *NewTenantHandlePolicy `json:"handle_policy,omitempty"`
+
+	// IdentityState Whether the namespace serves from the beginning, or takes only imports until it is
+	// opened.
+	IdentityState *NewTenantIdentityState `json:"identity_state,omitempty"`
 
 	// Name Unique among tenants.
 	//
@@ -420,6 +490,10 @@ type NewTenant struct {
 
 // NewTenantHandlePolicy Which handles and local parts are allowed. It never changes.
 type NewTenantHandlePolicy string
+
+// NewTenantIdentityState Whether the namespace serves from the beginning, or takes only imports until it is
+// opened.
+type NewTenantIdentityState string
 
 // NextCursor Where the next page begins; absent on the last.
 type NextCursor = string
@@ -484,6 +558,28 @@ type Problem struct {
 	//
 	// Example: urn:holdfast:problem:handle_taken
 	Type string `json:"type"`
+}
+
+// PublicClient defines model for PublicClient.
+type PublicClient struct {
+	CreatedAt  time.Time  `json:"created_at"`
+	DisabledAt *time.Time `json:"disabled_at"`
+
+	// ID A public client's id, which is also its OAuth `client_id`.
+	//
+	// Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
+	ID              ClientID `json:"id"`
+	Name            string   `json:"name"`
+	Scopes          []string `json:"scopes"`
+	VerificationURI string   `json:"verification_uri"`
+}
+
+// PublicClientPage defines model for PublicClientPage.
+type PublicClientPage struct {
+	Clients []PublicClient `json:"clients"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
 }
 
 // Readiness defines model for Readiness.
@@ -553,7 +649,8 @@ type Tenant struct {
 	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 	ID ID `json:"id"`
 
-	// IdentityState `open` or `importing`.
+	// IdentityState `open`, or `importing`: every operation on its accounts and devices but the import is
+	// 403 until the namespace is opened.
 	IdentityState string `json:"identity_state"`
 
 	// Layout How the tenant's keys are spread over numbers.
@@ -585,8 +682,11 @@ type Token struct {
 	// ExpiresIn Seconds.
 	ExpiresIn int64 `json:"expires_in"`
 
-	// Scope The scopes granted, separated by spaces.
-	Scope string `json:"scope"`
+	// RefreshToken A device's next one. The one before is spent.
+	RefreshToken string `json:"refresh_token,omitempty"`
+
+	// Scope The scopes granted, separated by spaces; absent when there are none.
+	Scope string `json:"scope,omitempty"`
 
 	// TokenType `Bearer`.
 	TokenType string `json:"token_type"`
@@ -594,18 +694,28 @@ type Token struct {
 
 // TokenRequest defines model for TokenRequest.
 type TokenRequest struct {
-	// ClientID The API key's id, where HTTP Basic authentication isn't used.
+	// ClientID The API key's id, where HTTP Basic authentication isn't used, or the public client's.
 	ClientID *string `json:"client_id,omitempty"`
 
-	// ClientSecret The API key.
+	// ClientSecret The API key. A public client has none.
 	ClientSecret *string `json:"client_secret,omitempty"`
 
-	// GrantType `client_credentials`.
+	// DeviceCode With that grant, the device's.
+	DeviceCode *string `json:"device_code,omitempty"`
+
+	// GrantType `client_credentials`, `urn:ietf:params:oauth:grant-type:device_code` or
+	// `refresh_token`.
+	//
 	//
 	// Example: client_credentials
 	GrantType string `json:"grant_type"`
 
-	// Scope Scopes separated by spaces; all that the principal has when absent.
+	// RefreshToken With that grant, the device's last one.
+	RefreshToken *string `json:"refresh_token,omitempty"`
+
+	// Scope Scopes separated by spaces; all that the principal or the device has when absent. A
+	// device code has its own already, and the field is ignored.
+	//
 	//
 	// Example: identity:read identity:write
 	Scope *string `json:"scope,omitempty"`
@@ -615,6 +725,11 @@ type TokenRequest struct {
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type AccountID = ID
+
+// ChangeID A UUID (RFC 9562) in lower case.
+//
+// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+type ChangeID = ID
 
 // Cursor defines model for Cursor.
 type Cursor = string
@@ -637,6 +752,9 @@ type Limit = int64
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type OperatorID = ID
+
+// OptionalIfMatch defines model for OptionalIfMatch.
+type OptionalIfMatch = string
 
 // PrincipalID A UUID (RFC 9562) in lower case.
 //
@@ -684,6 +802,20 @@ type PatchAccountParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// RemoveEmailParams defines parameters for RemoveEmail.
+type RemoveEmailParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Without it, or with `*`,
+	// the change is made whatever the revision.
+	IfMatch *OptionalIfMatch `json:"If-Match,omitempty"`
+}
+
+// BeginEmailChangeParams defines parameters for BeginEmailChange.
+type BeginEmailChangeParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListOperatorsParams defines parameters for ListOperators.
 type ListOperatorsParams struct {
 	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
@@ -727,6 +859,22 @@ type ListTenantsParams struct {
 
 // CreateTenantParams defines parameters for CreateTenant.
 type CreateTenantParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListClientsParams defines parameters for ListClients.
+type ListClientsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateClientParams defines parameters for CreateClient.
+type CreateClientParams struct {
 	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
 	// to create. It lives as long as what it made.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
@@ -779,6 +927,12 @@ type PatchAccountJSONRequestBody = AccountPatch
 // PatchAccountApplicationMergePatchPlusJSONRequestBody defines body for PatchAccount for application/merge-patch+json ContentType.
 type PatchAccountApplicationMergePatchPlusJSONRequestBody = AccountPatch
 
+// BeginEmailChangeJSONRequestBody defines body for BeginEmailChange for application/json ContentType.
+type BeginEmailChangeJSONRequestBody = NewEmailChange
+
+// ConfirmEmailChangeJSONRequestBody defines body for ConfirmEmailChange for application/json ContentType.
+type ConfirmEmailChangeJSONRequestBody = EmailCode
+
 // CreateTokenFormdataRequestBody defines body for CreateToken for application/x-www-form-urlencoded ContentType.
 type CreateTokenFormdataRequestBody = TokenRequest
 
@@ -790,6 +944,9 @@ type CreateOperatorAPIKeyJSONRequestBody = NewAPIKey
 
 // CreateTenantJSONRequestBody defines body for CreateTenant for application/json ContentType.
 type CreateTenantJSONRequestBody = NewTenant
+
+// CreateClientJSONRequestBody defines body for CreateClient for application/json ContentType.
+type CreateClientJSONRequestBody = NewPublicClient
 
 // CreatePrincipalJSONRequestBody defines body for CreatePrincipal for application/json ContentType.
 type CreatePrincipalJSONRequestBody = NewPrincipal
@@ -907,8 +1064,8 @@ type ClientInterface interface {
 	//
 	// Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 	// without that word is not claimed: it begins as a pending email change, whose code is in
-	// the answer for the application to deliver, and the account has no email yet. An operation
-	// that confirms the change is not part of this version of the API; a later one adds it.
+	// the answer for the application to deliver, and the account has no email until the change
+	// is confirmed.
 	//
 	// 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
 	// Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
@@ -924,8 +1081,8 @@ type ClientInterface interface {
 	//
 	// Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 	// without that word is not claimed: it begins as a pending email change, whose code is in
-	// the answer for the application to deliver, and the account has no email yet. An operation
-	// that confirms the change is not part of this version of the API; a later one adds it.
+	// the answer for the application to deliver, and the account has no email until the change
+	// is confirmed.
 	//
 	// 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
 	// Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
@@ -1018,29 +1175,148 @@ type ClientInterface interface {
 	// Corresponds with PATCH /v1/accounts/{account_id} (the `PatchAccount` operationId).
 	PatchAccountWithApplicationMergePatchPlusJSONBody(ctx context.Context, accountID AccountID, params *PatchAccountParams, body PatchAccountApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RemoveEmail Remove an account's email
+	//
+	// The address is free at once. A pending email change stays. An account without an email is
+	// answered as it is, so this is harmless to repeat. 409 `change_pending`, with Retry-After,
+	// while another change of the account is under way.
+	//
+	// Corresponds with DELETE /v1/accounts/{account_id}/email (the `RemoveEmail` operationId).
+	RemoveEmail(ctx context.Context, accountID AccountID, params *RemoveEmailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginEmailChangeWithBody Begin a change of an account's email
+	//
+	// The answer has a code, once, for the application to send to the new address; whoever
+	// confirms with it owns that address. It lives for 30 minutes and ends with the fifth wrong
+	// code. An account has at most one pending change: another takes its place, and the code of
+	// the one before is dead. It serves for a first address too, and to verify the same address
+	// anew.
+	//
+	// Until the change is confirmed the account keeps its email, verified as it is, and the new
+	// address stays free for others: whether it is taken is found out when it is confirmed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/accounts/{account_id}/email-changes (the `BeginEmailChange` operationId).
+	BeginEmailChangeWithBody(ctx context.Context, accountID AccountID, params *BeginEmailChangeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginEmailChange Begin a change of an account's email
+	//
+	// The answer has a code, once, for the application to send to the new address; whoever
+	// confirms with it owns that address. It lives for 30 minutes and ends with the fifth wrong
+	// code. An account has at most one pending change: another takes its place, and the code of
+	// the one before is dead. It serves for a first address too, and to verify the same address
+	// anew.
+	//
+	// Until the change is confirmed the account keeps its email, verified as it is, and the new
+	// address stays free for others: whether it is taken is found out when it is confirmed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/accounts/{account_id}/email-changes (the `BeginEmailChange` operationId).
+	BeginEmailChange(ctx context.Context, accountID AccountID, params *BeginEmailChangeParams, body BeginEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelEmailChange Call off a pending email change
+	//
+	// 404 `email_change_not_found` for a change that isn't pending: it was never begun, or was
+	// replaced, confirmed or called off, or it has ended.
+	//
+	// Corresponds with DELETE /v1/accounts/{account_id}/email-changes/{change_id} (the `CancelEmailChange` operationId).
+	CancelEmailChange(ctx context.Context, accountID AccountID, changeID ChangeID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfirmEmailChangeWithBody Confirm an email change with its code
+	//
+	// Claims the new address, makes it the account's, and frees the one before.
+	//
+	// 404 `email_change_not_found` for a change that isn't pending: it was never begun, or was
+	// replaced, confirmed or called off, or it has ended. 422 `email_code_wrong`, and the fifth
+	// ends the change. 409 `email_taken` when another account holds the address: the change
+	// stays pending. 409 `claim_pending`, `change_pending` or `change_stale`, each with
+	// Retry-After, when an unfinished operation holds the address, when another change of the
+	// account is under way, or when one came first: the same code may be sent again. After an
+	// unknown outcome read the account: it has the new address, or the change is pending still.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm (the `ConfirmEmailChange` operationId).
+	ConfirmEmailChangeWithBody(ctx context.Context, accountID AccountID, changeID ChangeID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfirmEmailChange Confirm an email change with its code
+	//
+	// Claims the new address, makes it the account's, and frees the one before.
+	//
+	// 404 `email_change_not_found` for a change that isn't pending: it was never begun, or was
+	// replaced, confirmed or called off, or it has ended. 422 `email_code_wrong`, and the fifth
+	// ends the change. 409 `email_taken` when another account holds the address: the change
+	// stays pending. 409 `claim_pending`, `change_pending` or `change_stale`, each with
+	// Retry-After, when an unfinished operation holds the address, when another change of the
+	// account is under way, or when one came first: the same code may be sent again. After an
+	// unknown outcome read the account: it has the new address, or the change is pending still.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm (the `ConfirmEmailChange` operationId).
+	ConfirmEmailChange(ctx context.Context, accountID AccountID, changeID ChangeID, body ConfirmEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetRecovery How much unfinished work the tenant's directory holds
 	//
 	// Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 	GetRecovery(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateTokenWithBody Buy a token with an API key
+	// CreateTokenWithBody Get a token
 	//
-	// OAuth 2.0 client credentials (RFC 6749, section 4.4). Of an API key `hf_<id>_<secret>` the
-	// client's id is `hf_<id>` and its secret is `<secret>` or the whole key, sent by HTTP Basic
-	// authentication or as `client_id` and `client_secret` in the form. Unknown form fields are
-	// ignored, as the RFC demands.
+	// `client_credentials` (RFC 6749, section 4.4) buys a token for this API with an API key. Of
+	// an API key `hf_<id>_<secret>` the client's id is `hf_<id>` and its secret is `<secret>` or
+	// the whole key, sent by HTTP Basic authentication or as `client_id` and `client_secret` in
+	// the form.
+	//
+	// `urn:ietf:params:oauth:grant-type:device_code` (RFC 8628, section 3.4) polls for what
+	// becomes of a device: `authorization_pending` while it waits; `slow_down` for a poll that
+	// came too early, after which the interval is five seconds longer, for good;
+	// `access_denied`; `expired_token` after 15 minutes; and `invalid_grant` for everything else:
+	// a code that was redeemed already, which happens once, a revoked device, an account that is
+	// disabled or deleted. The first poll may come at once.
+	//
+	// `refresh_token` (RFC 6749, section 6) gives a device its next token, and its next refresh
+	// token with it: each is good once, for 30 days. Another use of a spent one revokes the
+	// device, since two hold what one should. They die with their device and its account.
+	//
+	// The tokens of a device are for the tenant's own application, and no credential for this
+	// API: JSON Web Tokens (RFC 9068) whose `aud` is `urn:holdfast:tenant:<the tenant's id>` and
+	// whose `sub` is the account, with `client_id`, `device_id` and `scope`. A public client
+	// sends its `client_id` in the form and has no secret: HTTP Basic authentication is refused.
+	//
+	// Unknown form fields are ignored, as the RFC demands.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/oauth/token (the `CreateToken` operationId).
 	CreateTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateTokenWithFormdataBody Buy a token with an API key
+	// CreateTokenWithFormdataBody Get a token
 	//
-	// OAuth 2.0 client credentials (RFC 6749, section 4.4). Of an API key `hf_<id>_<secret>` the
-	// client's id is `hf_<id>` and its secret is `<secret>` or the whole key, sent by HTTP Basic
-	// authentication or as `client_id` and `client_secret` in the form. Unknown form fields are
-	// ignored, as the RFC demands.
+	// `client_credentials` (RFC 6749, section 4.4) buys a token for this API with an API key. Of
+	// an API key `hf_<id>_<secret>` the client's id is `hf_<id>` and its secret is `<secret>` or
+	// the whole key, sent by HTTP Basic authentication or as `client_id` and `client_secret` in
+	// the form.
+	//
+	// `urn:ietf:params:oauth:grant-type:device_code` (RFC 8628, section 3.4) polls for what
+	// becomes of a device: `authorization_pending` while it waits; `slow_down` for a poll that
+	// came too early, after which the interval is five seconds longer, for good;
+	// `access_denied`; `expired_token` after 15 minutes; and `invalid_grant` for everything else:
+	// a code that was redeemed already, which happens once, a revoked device, an account that is
+	// disabled or deleted. The first poll may come at once.
+	//
+	// `refresh_token` (RFC 6749, section 6) gives a device its next token, and its next refresh
+	// token with it: each is good once, for 30 days. Another use of a spent one revokes the
+	// device, since two hold what one should. They die with their device and its account.
+	//
+	// The tokens of a device are for the tenant's own application, and no credential for this
+	// API: JSON Web Tokens (RFC 9068) whose `aud` is `urn:holdfast:tenant:<the tenant's id>` and
+	// whose `sub` is the account, with `client_id`, `device_id` and `scope`. A public client
+	// sends its `client_id` in the form and has no secret: HTTP Basic authentication is refused.
+	//
+	// Unknown form fields are ignored, as the RFC demands.
 	//
 	// Takes a body of the `application/x-www-form-urlencoded` content type.
 	//
@@ -1127,12 +1403,18 @@ type ClientInterface interface {
 
 	// CreateTenantWithBody Create a tenant
 	//
+	// It begins with an open namespace, or with one that takes an import first and opens once
+	// that is verified.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/tenants (the `CreateTenant` operationId).
 	CreateTenantWithBody(ctx context.Context, params *CreateTenantParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateTenant Create a tenant
+	//
+	// It begins with an open namespace, or with one that takes an import first and opens once
+	// that is verified.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1151,6 +1433,41 @@ type ClientInterface interface {
 	//
 	// Corresponds with DELETE /v1/tenants/{tenant_id}/api-keys/{key_id} (the `RevokeAPIKey` operationId).
 	RevokeAPIKey(ctx context.Context, tenantID TenantID, keyID KeyID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListClients List a tenant's public clients
+	//
+	// By name. Disabled ones too.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/clients (the `ListClients` operationId).
+	ListClients(ctx context.Context, tenantID TenantID, params *ListClientsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateClientWithBody Create a public client
+	//
+	// A public OAuth client (RFC 6749, section 2.1) of the tenant's: an app on people's devices,
+	// which has an id and can keep no secret. 409 `client_name_taken`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/clients (the `CreateClient` operationId).
+	CreateClientWithBody(ctx context.Context, tenantID TenantID, params *CreateClientParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateClient Create a public client
+	//
+	// A public OAuth client (RFC 6749, section 2.1) of the tenant's: an app on people's devices,
+	// which has an id and can keep no secret. 409 `client_name_taken`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/clients (the `CreateClient` operationId).
+	CreateClient(ctx context.Context, tenantID TenantID, params *CreateClientParams, body CreateClientJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DisableClient Disable a public client, for good
+	//
+	// Within a second or two, on every process, it can begin no login, and its devices get no
+	// tokens and refresh none. Harmless to repeat.
+	//
+	// Corresponds with DELETE /v1/tenants/{tenant_id}/clients/{client_id} (the `DisableClient` operationId).
+	DisableClient(ctx context.Context, tenantID TenantID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListPrincipals List a tenant's principals
 	//
@@ -1309,8 +1626,8 @@ func (c *Client) ListAccounts(ctx context.Context, params *ListAccountsParams, r
 //
 // Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 // without that word is not claimed: it begins as a pending email change, whose code is in
-// the answer for the application to deliver, and the account has no email yet. An operation
-// that confirms the change is not part of this version of the API; a later one adds it.
+// the answer for the application to deliver, and the account has no email until the change
+// is confirmed.
 //
 // 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
 // Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
@@ -1336,8 +1653,8 @@ func (c *Client) CreateAccountWithBody(ctx context.Context, params *CreateAccoun
 //
 // Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 // without that word is not claimed: it begins as a pending email change, whose code is in
-// the answer for the application to deliver, and the account has no email yet. An operation
-// that confirms the change is not part of this version of the API; a later one adds it.
+// the answer for the application to deliver, and the account has no email until the change
+// is confirmed.
 //
 // 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
 // Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
@@ -1530,6 +1847,149 @@ func (c *Client) PatchAccountWithApplicationMergePatchPlusJSONBody(ctx context.C
 	return c.Client.Do(req)
 }
 
+// RemoveEmail Remove an account's email
+//
+// The address is free at once. A pending email change stays. An account without an email is
+// answered as it is, so this is harmless to repeat. 409 `change_pending`, with Retry-After,
+// while another change of the account is under way.
+//
+// Corresponds with DELETE /v1/accounts/{account_id}/email (the `RemoveEmail` operationId).
+func (c *Client) RemoveEmail(ctx context.Context, accountID AccountID, params *RemoveEmailParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveEmailRequest(c.Server, accountID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginEmailChangeWithBody Begin a change of an account's email
+//
+// The answer has a code, once, for the application to send to the new address; whoever
+// confirms with it owns that address. It lives for 30 minutes and ends with the fifth wrong
+// code. An account has at most one pending change: another takes its place, and the code of
+// the one before is dead. It serves for a first address too, and to verify the same address
+// anew.
+//
+// Until the change is confirmed the account keeps its email, verified as it is, and the new
+// address stays free for others: whether it is taken is found out when it is confirmed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/accounts/{account_id}/email-changes (the `BeginEmailChange` operationId).
+func (c *Client) BeginEmailChangeWithBody(ctx context.Context, accountID AccountID, params *BeginEmailChangeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginEmailChangeRequestWithBody(c.Server, accountID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginEmailChange Begin a change of an account's email
+//
+// The answer has a code, once, for the application to send to the new address; whoever
+// confirms with it owns that address. It lives for 30 minutes and ends with the fifth wrong
+// code. An account has at most one pending change: another takes its place, and the code of
+// the one before is dead. It serves for a first address too, and to verify the same address
+// anew.
+//
+// Until the change is confirmed the account keeps its email, verified as it is, and the new
+// address stays free for others: whether it is taken is found out when it is confirmed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/accounts/{account_id}/email-changes (the `BeginEmailChange` operationId).
+func (c *Client) BeginEmailChange(ctx context.Context, accountID AccountID, params *BeginEmailChangeParams, body BeginEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginEmailChangeRequest(c.Server, accountID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelEmailChange Call off a pending email change
+//
+// 404 `email_change_not_found` for a change that isn't pending: it was never begun, or was
+// replaced, confirmed or called off, or it has ended.
+//
+// Corresponds with DELETE /v1/accounts/{account_id}/email-changes/{change_id} (the `CancelEmailChange` operationId).
+func (c *Client) CancelEmailChange(ctx context.Context, accountID AccountID, changeID ChangeID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelEmailChangeRequest(c.Server, accountID, changeID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfirmEmailChangeWithBody Confirm an email change with its code
+//
+// Claims the new address, makes it the account's, and frees the one before.
+//
+// 404 `email_change_not_found` for a change that isn't pending: it was never begun, or was
+// replaced, confirmed or called off, or it has ended. 422 `email_code_wrong`, and the fifth
+// ends the change. 409 `email_taken` when another account holds the address: the change
+// stays pending. 409 `claim_pending`, `change_pending` or `change_stale`, each with
+// Retry-After, when an unfinished operation holds the address, when another change of the
+// account is under way, or when one came first: the same code may be sent again. After an
+// unknown outcome read the account: it has the new address, or the change is pending still.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm (the `ConfirmEmailChange` operationId).
+func (c *Client) ConfirmEmailChangeWithBody(ctx context.Context, accountID AccountID, changeID ChangeID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfirmEmailChangeRequestWithBody(c.Server, accountID, changeID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfirmEmailChange Confirm an email change with its code
+//
+// Claims the new address, makes it the account's, and frees the one before.
+//
+// 404 `email_change_not_found` for a change that isn't pending: it was never begun, or was
+// replaced, confirmed or called off, or it has ended. 422 `email_code_wrong`, and the fifth
+// ends the change. 409 `email_taken` when another account holds the address: the change
+// stays pending. 409 `claim_pending`, `change_pending` or `change_stale`, each with
+// Retry-After, when an unfinished operation holds the address, when another change of the
+// account is under way, or when one came first: the same code may be sent again. After an
+// unknown outcome read the account: it has the new address, or the change is pending still.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm (the `ConfirmEmailChange` operationId).
+func (c *Client) ConfirmEmailChange(ctx context.Context, accountID AccountID, changeID ChangeID, body ConfirmEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfirmEmailChangeRequest(c.Server, accountID, changeID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetRecovery How much unfinished work the tenant's directory holds
 //
 // Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
@@ -1545,12 +2005,30 @@ func (c *Client) GetRecovery(ctx context.Context, reqEditors ...RequestEditorFn)
 	return c.Client.Do(req)
 }
 
-// CreateTokenWithBody Buy a token with an API key
+// CreateTokenWithBody Get a token
 //
-// OAuth 2.0 client credentials (RFC 6749, section 4.4). Of an API key `hf_<id>_<secret>` the
-// client's id is `hf_<id>` and its secret is `<secret>` or the whole key, sent by HTTP Basic
-// authentication or as `client_id` and `client_secret` in the form. Unknown form fields are
-// ignored, as the RFC demands.
+// `client_credentials` (RFC 6749, section 4.4) buys a token for this API with an API key. Of
+// an API key `hf_<id>_<secret>` the client's id is `hf_<id>` and its secret is `<secret>` or
+// the whole key, sent by HTTP Basic authentication or as `client_id` and `client_secret` in
+// the form.
+//
+// `urn:ietf:params:oauth:grant-type:device_code` (RFC 8628, section 3.4) polls for what
+// becomes of a device: `authorization_pending` while it waits; `slow_down` for a poll that
+// came too early, after which the interval is five seconds longer, for good;
+// `access_denied`; `expired_token` after 15 minutes; and `invalid_grant` for everything else:
+// a code that was redeemed already, which happens once, a revoked device, an account that is
+// disabled or deleted. The first poll may come at once.
+//
+// `refresh_token` (RFC 6749, section 6) gives a device its next token, and its next refresh
+// token with it: each is good once, for 30 days. Another use of a spent one revokes the
+// device, since two hold what one should. They die with their device and its account.
+//
+// The tokens of a device are for the tenant's own application, and no credential for this
+// API: JSON Web Tokens (RFC 9068) whose `aud` is `urn:holdfast:tenant:<the tenant's id>` and
+// whose `sub` is the account, with `client_id`, `device_id` and `scope`. A public client
+// sends its `client_id` in the form and has no secret: HTTP Basic authentication is refused.
+//
+// Unknown form fields are ignored, as the RFC demands.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1567,12 +2045,30 @@ func (c *Client) CreateTokenWithBody(ctx context.Context, contentType string, bo
 	return c.Client.Do(req)
 }
 
-// CreateTokenWithFormdataBody Buy a token with an API key
+// CreateTokenWithFormdataBody Get a token
 //
-// OAuth 2.0 client credentials (RFC 6749, section 4.4). Of an API key `hf_<id>_<secret>` the
-// client's id is `hf_<id>` and its secret is `<secret>` or the whole key, sent by HTTP Basic
-// authentication or as `client_id` and `client_secret` in the form. Unknown form fields are
-// ignored, as the RFC demands.
+// `client_credentials` (RFC 6749, section 4.4) buys a token for this API with an API key. Of
+// an API key `hf_<id>_<secret>` the client's id is `hf_<id>` and its secret is `<secret>` or
+// the whole key, sent by HTTP Basic authentication or as `client_id` and `client_secret` in
+// the form.
+//
+// `urn:ietf:params:oauth:grant-type:device_code` (RFC 8628, section 3.4) polls for what
+// becomes of a device: `authorization_pending` while it waits; `slow_down` for a poll that
+// came too early, after which the interval is five seconds longer, for good;
+// `access_denied`; `expired_token` after 15 minutes; and `invalid_grant` for everything else:
+// a code that was redeemed already, which happens once, a revoked device, an account that is
+// disabled or deleted. The first poll may come at once.
+//
+// `refresh_token` (RFC 6749, section 6) gives a device its next token, and its next refresh
+// token with it: each is good once, for 30 days. Another use of a spent one revokes the
+// device, since two hold what one should. They die with their device and its account.
+//
+// The tokens of a device are for the tenant's own application, and no credential for this
+// API: JSON Web Tokens (RFC 9068) whose `aud` is `urn:holdfast:tenant:<the tenant's id>` and
+// whose `sub` is the account, with `client_id`, `device_id` and `scope`. A public client
+// sends its `client_id` in the form and has no secret: HTTP Basic authentication is refused.
+//
+// Unknown form fields are ignored, as the RFC demands.
 //
 // Takes a body of the `application/x-www-form-urlencoded` content type.
 //
@@ -1779,6 +2275,9 @@ func (c *Client) ListTenants(ctx context.Context, params *ListTenantsParams, req
 
 // CreateTenantWithBody Create a tenant
 //
+// It begins with an open namespace, or with one that takes an import first and opens once
+// that is verified.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/tenants (the `CreateTenant` operationId).
@@ -1795,6 +2294,9 @@ func (c *Client) CreateTenantWithBody(ctx context.Context, params *CreateTenantP
 }
 
 // CreateTenant Create a tenant
+//
+// It begins with an open namespace, or with one that takes an import first and opens once
+// that is verified.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1834,6 +2336,81 @@ func (c *Client) GetTenant(ctx context.Context, tenantID TenantID, reqEditors ..
 // Corresponds with DELETE /v1/tenants/{tenant_id}/api-keys/{key_id} (the `RevokeAPIKey` operationId).
 func (c *Client) RevokeAPIKey(ctx context.Context, tenantID TenantID, keyID KeyID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeAPIKeyRequest(c.Server, tenantID, keyID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListClients List a tenant's public clients
+//
+// By name. Disabled ones too.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/clients (the `ListClients` operationId).
+func (c *Client) ListClients(ctx context.Context, tenantID TenantID, params *ListClientsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListClientsRequest(c.Server, tenantID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateClientWithBody Create a public client
+//
+// A public OAuth client (RFC 6749, section 2.1) of the tenant's: an app on people's devices,
+// which has an id and can keep no secret. 409 `client_name_taken`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/clients (the `CreateClient` operationId).
+func (c *Client) CreateClientWithBody(ctx context.Context, tenantID TenantID, params *CreateClientParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateClientRequestWithBody(c.Server, tenantID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateClient Create a public client
+//
+// A public OAuth client (RFC 6749, section 2.1) of the tenant's: an app on people's devices,
+// which has an id and can keep no secret. 409 `client_name_taken`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/clients (the `CreateClient` operationId).
+func (c *Client) CreateClient(ctx context.Context, tenantID TenantID, params *CreateClientParams, body CreateClientJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateClientRequest(c.Server, tenantID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DisableClient Disable a public client, for good
+//
+// Within a second or two, on every process, it can begin no login, and its devices get no
+// tokens and refresh none. Harmless to repeat.
+//
+// Corresponds with DELETE /v1/tenants/{tenant_id}/clients/{client_id} (the `DisableClient` operationId).
+func (c *Client) DisableClient(ctx context.Context, tenantID TenantID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDisableClientRequest(c.Server, tenantID, clientID)
 	if err != nil {
 		return nil, err
 	}
@@ -2477,6 +3054,212 @@ func NewPatchAccountRequestWithBody(server string, accountID AccountID, params *
 		}
 
 	}
+
+	return req, nil
+}
+
+// NewRemoveEmailRequest constructs an http.Request for the RemoveEmail method
+func NewRemoveEmailRequest(server string, accountID AccountID, params *RemoveEmailParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/accounts/%s/email", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewBeginEmailChangeRequest calls the generic BeginEmailChange builder with application/json body
+func NewBeginEmailChangeRequest(server string, accountID AccountID, params *BeginEmailChangeParams, body BeginEmailChangeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBeginEmailChangeRequestWithBody(server, accountID, params, "application/json", bodyReader)
+}
+
+// NewBeginEmailChangeRequestWithBody constructs an http.Request for the BeginEmailChange method, with any body, and a specified content type
+func NewBeginEmailChangeRequestWithBody(server string, accountID AccountID, params *BeginEmailChangeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/accounts/%s/email-changes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCancelEmailChangeRequest constructs an http.Request for the CancelEmailChange method
+func NewCancelEmailChangeRequest(server string, accountID AccountID, changeID ChangeID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "change_id", changeID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/accounts/%s/email-changes/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewConfirmEmailChangeRequest calls the generic ConfirmEmailChange builder with application/json body
+func NewConfirmEmailChangeRequest(server string, accountID AccountID, changeID ChangeID, body ConfirmEmailChangeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewConfirmEmailChangeRequestWithBody(server, accountID, changeID, "application/json", bodyReader)
+}
+
+// NewConfirmEmailChangeRequestWithBody constructs an http.Request for the ConfirmEmailChange method, with any body, and a specified content type
+func NewConfirmEmailChangeRequestWithBody(server string, accountID AccountID, changeID ChangeID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "change_id", changeID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/accounts/%s/email-changes/%s/confirm", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -3129,6 +3912,182 @@ func NewRevokeAPIKeyRequest(server string, tenantID TenantID, keyID KeyID) (*htt
 	return req, nil
 }
 
+// NewListClientsRequest constructs an http.Request for the ListClients method
+func NewListClientsRequest(server string, tenantID TenantID, params *ListClientsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/clients", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateClientRequest calls the generic CreateClient builder with application/json body
+func NewCreateClientRequest(server string, tenantID TenantID, params *CreateClientParams, body CreateClientJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateClientRequestWithBody(server, tenantID, params, "application/json", bodyReader)
+}
+
+// NewCreateClientRequestWithBody constructs an http.Request for the CreateClient method, with any body, and a specified content type
+func NewCreateClientRequestWithBody(server string, tenantID TenantID, params *CreateClientParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/clients", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDisableClientRequest constructs an http.Request for the DisableClient method
+func NewDisableClientRequest(server string, tenantID TenantID, clientID ClientID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "client_id", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/clients/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListPrincipalsRequest constructs an http.Request for the ListPrincipals method
 func NewListPrincipalsRequest(server string, tenantID TenantID, params *ListPrincipalsParams) (*http.Request, error) {
 	var err error
@@ -3612,8 +4571,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 	// without that word is not claimed: it begins as a pending email change, whose code is in
-	// the answer for the application to deliver, and the account has no email yet. An operation
-	// that confirms the change is not part of this version of the API; a later one adds it.
+	// the answer for the application to deliver, and the account has no email until the change
+	// is confirmed.
 	//
 	// 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
 	// Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
@@ -3629,8 +4588,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 	// without that word is not claimed: it begins as a pending email change, whose code is in
-	// the answer for the application to deliver, and the account has no email yet. An operation
-	// that confirms the change is not part of this version of the API; a later one adds it.
+	// the answer for the application to deliver, and the account has no email until the change
+	// is confirmed.
 	//
 	// 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
 	// Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
@@ -3727,6 +4686,93 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /v1/accounts/{account_id} (the `PatchAccount` operationId).
 	PatchAccountWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, accountID AccountID, params *PatchAccountParams, body PatchAccountApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchAccountResponse, error)
 
+	// RemoveEmailWithResponse Remove an account's email
+	//
+	// The address is free at once. A pending email change stays. An account without an email is
+	// answered as it is, so this is harmless to repeat. 409 `change_pending`, with Retry-After,
+	// while another change of the account is under way.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/accounts/{account_id}/email (the `RemoveEmail` operationId).
+	RemoveEmailWithResponse(ctx context.Context, accountID AccountID, params *RemoveEmailParams, reqEditors ...RequestEditorFn) (*RemoveEmailResponse, error)
+
+	// BeginEmailChangeWithBodyWithResponse Begin a change of an account's email
+	//
+	// The answer has a code, once, for the application to send to the new address; whoever
+	// confirms with it owns that address. It lives for 30 minutes and ends with the fifth wrong
+	// code. An account has at most one pending change: another takes its place, and the code of
+	// the one before is dead. It serves for a first address too, and to verify the same address
+	// anew.
+	//
+	// Until the change is confirmed the account keeps its email, verified as it is, and the new
+	// address stays free for others: whether it is taken is found out when it is confirmed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/accounts/{account_id}/email-changes (the `BeginEmailChange` operationId).
+	BeginEmailChangeWithBodyWithResponse(ctx context.Context, accountID AccountID, params *BeginEmailChangeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BeginEmailChangeResponse, error)
+
+	// BeginEmailChangeWithResponse Begin a change of an account's email
+	//
+	// The answer has a code, once, for the application to send to the new address; whoever
+	// confirms with it owns that address. It lives for 30 minutes and ends with the fifth wrong
+	// code. An account has at most one pending change: another takes its place, and the code of
+	// the one before is dead. It serves for a first address too, and to verify the same address
+	// anew.
+	//
+	// Until the change is confirmed the account keeps its email, verified as it is, and the new
+	// address stays free for others: whether it is taken is found out when it is confirmed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/accounts/{account_id}/email-changes (the `BeginEmailChange` operationId).
+	BeginEmailChangeWithResponse(ctx context.Context, accountID AccountID, params *BeginEmailChangeParams, body BeginEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*BeginEmailChangeResponse, error)
+
+	// CancelEmailChangeWithResponse Call off a pending email change
+	//
+	// 404 `email_change_not_found` for a change that isn't pending: it was never begun, or was
+	// replaced, confirmed or called off, or it has ended.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/accounts/{account_id}/email-changes/{change_id} (the `CancelEmailChange` operationId).
+	CancelEmailChangeWithResponse(ctx context.Context, accountID AccountID, changeID ChangeID, reqEditors ...RequestEditorFn) (*CancelEmailChangeResponse, error)
+
+	// ConfirmEmailChangeWithBodyWithResponse Confirm an email change with its code
+	//
+	// Claims the new address, makes it the account's, and frees the one before.
+	//
+	// 404 `email_change_not_found` for a change that isn't pending: it was never begun, or was
+	// replaced, confirmed or called off, or it has ended. 422 `email_code_wrong`, and the fifth
+	// ends the change. 409 `email_taken` when another account holds the address: the change
+	// stays pending. 409 `claim_pending`, `change_pending` or `change_stale`, each with
+	// Retry-After, when an unfinished operation holds the address, when another change of the
+	// account is under way, or when one came first: the same code may be sent again. After an
+	// unknown outcome read the account: it has the new address, or the change is pending still.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm (the `ConfirmEmailChange` operationId).
+	ConfirmEmailChangeWithBodyWithResponse(ctx context.Context, accountID AccountID, changeID ChangeID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmEmailChangeResponse, error)
+
+	// ConfirmEmailChangeWithResponse Confirm an email change with its code
+	//
+	// Claims the new address, makes it the account's, and frees the one before.
+	//
+	// 404 `email_change_not_found` for a change that isn't pending: it was never begun, or was
+	// replaced, confirmed or called off, or it has ended. 422 `email_code_wrong`, and the fifth
+	// ends the change. 409 `email_taken` when another account holds the address: the change
+	// stays pending. 409 `claim_pending`, `change_pending` or `change_stale`, each with
+	// Retry-After, when an unfinished operation holds the address, when another change of the
+	// account is under way, or when one came first: the same code may be sent again. After an
+	// unknown outcome read the account: it has the new address, or the change is pending still.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm (the `ConfirmEmailChange` operationId).
+	ConfirmEmailChangeWithResponse(ctx context.Context, accountID AccountID, changeID ChangeID, body ConfirmEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmEmailChangeResponse, error)
+
 	// GetRecoveryWithResponse How much unfinished work the tenant's directory holds
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -3734,24 +4780,60 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 	GetRecoveryWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetRecoveryResponse, error)
 
-	// CreateTokenWithBodyWithResponse Buy a token with an API key
+	// CreateTokenWithBodyWithResponse Get a token
 	//
-	// OAuth 2.0 client credentials (RFC 6749, section 4.4). Of an API key `hf_<id>_<secret>` the
-	// client's id is `hf_<id>` and its secret is `<secret>` or the whole key, sent by HTTP Basic
-	// authentication or as `client_id` and `client_secret` in the form. Unknown form fields are
-	// ignored, as the RFC demands.
+	// `client_credentials` (RFC 6749, section 4.4) buys a token for this API with an API key. Of
+	// an API key `hf_<id>_<secret>` the client's id is `hf_<id>` and its secret is `<secret>` or
+	// the whole key, sent by HTTP Basic authentication or as `client_id` and `client_secret` in
+	// the form.
+	//
+	// `urn:ietf:params:oauth:grant-type:device_code` (RFC 8628, section 3.4) polls for what
+	// becomes of a device: `authorization_pending` while it waits; `slow_down` for a poll that
+	// came too early, after which the interval is five seconds longer, for good;
+	// `access_denied`; `expired_token` after 15 minutes; and `invalid_grant` for everything else:
+	// a code that was redeemed already, which happens once, a revoked device, an account that is
+	// disabled or deleted. The first poll may come at once.
+	//
+	// `refresh_token` (RFC 6749, section 6) gives a device its next token, and its next refresh
+	// token with it: each is good once, for 30 days. Another use of a spent one revokes the
+	// device, since two hold what one should. They die with their device and its account.
+	//
+	// The tokens of a device are for the tenant's own application, and no credential for this
+	// API: JSON Web Tokens (RFC 9068) whose `aud` is `urn:holdfast:tenant:<the tenant's id>` and
+	// whose `sub` is the account, with `client_id`, `device_id` and `scope`. A public client
+	// sends its `client_id` in the form and has no secret: HTTP Basic authentication is refused.
+	//
+	// Unknown form fields are ignored, as the RFC demands.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/oauth/token (the `CreateToken` operationId).
 	CreateTokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTokenResponse, error)
 
-	// CreateTokenWithFormdataBodyWithResponse Buy a token with an API key
+	// CreateTokenWithFormdataBodyWithResponse Get a token
 	//
-	// OAuth 2.0 client credentials (RFC 6749, section 4.4). Of an API key `hf_<id>_<secret>` the
-	// client's id is `hf_<id>` and its secret is `<secret>` or the whole key, sent by HTTP Basic
-	// authentication or as `client_id` and `client_secret` in the form. Unknown form fields are
-	// ignored, as the RFC demands.
+	// `client_credentials` (RFC 6749, section 4.4) buys a token for this API with an API key. Of
+	// an API key `hf_<id>_<secret>` the client's id is `hf_<id>` and its secret is `<secret>` or
+	// the whole key, sent by HTTP Basic authentication or as `client_id` and `client_secret` in
+	// the form.
+	//
+	// `urn:ietf:params:oauth:grant-type:device_code` (RFC 8628, section 3.4) polls for what
+	// becomes of a device: `authorization_pending` while it waits; `slow_down` for a poll that
+	// came too early, after which the interval is five seconds longer, for good;
+	// `access_denied`; `expired_token` after 15 minutes; and `invalid_grant` for everything else:
+	// a code that was redeemed already, which happens once, a revoked device, an account that is
+	// disabled or deleted. The first poll may come at once.
+	//
+	// `refresh_token` (RFC 6749, section 6) gives a device its next token, and its next refresh
+	// token with it: each is good once, for 30 days. Another use of a spent one revokes the
+	// device, since two hold what one should. They die with their device and its account.
+	//
+	// The tokens of a device are for the tenant's own application, and no credential for this
+	// API: JSON Web Tokens (RFC 9068) whose `aud` is `urn:holdfast:tenant:<the tenant's id>` and
+	// whose `sub` is the account, with `client_id`, `device_id` and `scope`. A public client
+	// sends its `client_id` in the form and has no secret: HTTP Basic authentication is refused.
+	//
+	// Unknown form fields are ignored, as the RFC demands.
 	//
 	// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3852,12 +4934,18 @@ type ClientWithResponsesInterface interface {
 
 	// CreateTenantWithBodyWithResponse Create a tenant
 	//
+	// It begins with an open namespace, or with one that takes an import first and opens once
+	// that is verified.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/tenants (the `CreateTenant` operationId).
 	CreateTenantWithBodyWithResponse(ctx context.Context, params *CreateTenantParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTenantResponse, error)
 
 	// CreateTenantWithResponse Create a tenant
+	//
+	// It begins with an open namespace, or with one that takes an import first and opens once
+	// that is verified.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3880,6 +4968,45 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with DELETE /v1/tenants/{tenant_id}/api-keys/{key_id} (the `RevokeAPIKey` operationId).
 	RevokeAPIKeyWithResponse(ctx context.Context, tenantID TenantID, keyID KeyID, reqEditors ...RequestEditorFn) (*RevokeAPIKeyResponse, error)
+
+	// ListClientsWithResponse List a tenant's public clients
+	//
+	// By name. Disabled ones too.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/clients (the `ListClients` operationId).
+	ListClientsWithResponse(ctx context.Context, tenantID TenantID, params *ListClientsParams, reqEditors ...RequestEditorFn) (*ListClientsResponse, error)
+
+	// CreateClientWithBodyWithResponse Create a public client
+	//
+	// A public OAuth client (RFC 6749, section 2.1) of the tenant's: an app on people's devices,
+	// which has an id and can keep no secret. 409 `client_name_taken`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/clients (the `CreateClient` operationId).
+	CreateClientWithBodyWithResponse(ctx context.Context, tenantID TenantID, params *CreateClientParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateClientResponse, error)
+
+	// CreateClientWithResponse Create a public client
+	//
+	// A public OAuth client (RFC 6749, section 2.1) of the tenant's: an app on people's devices,
+	// which has an id and can keep no secret. 409 `client_name_taken`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/clients (the `CreateClient` operationId).
+	CreateClientWithResponse(ctx context.Context, tenantID TenantID, params *CreateClientParams, body CreateClientJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateClientResponse, error)
+
+	// DisableClientWithResponse Disable a public client, for good
+	//
+	// Within a second or two, on every process, it can begin no login, and its devices get no
+	// tokens and refresh none. Harmless to repeat.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/tenants/{tenant_id}/clients/{client_id} (the `DisableClient` operationId).
+	DisableClientWithResponse(ctx context.Context, tenantID TenantID, clientID ClientID, reqEditors ...RequestEditorFn) (*DisableClientResponse, error)
 
 	// ListPrincipalsWithResponse List a tenant's principals
 	//
@@ -4619,6 +5746,249 @@ func (r PatchAccountResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PatchAccountResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RemoveEmailResponse200Headers the declared response headers of an HTTP 200 response for RemoveEmail
+type RemoveEmailResponse200Headers struct {
+	ETag string
+}
+
+// RemoveEmailResponseDefaultHeaders the declared response headers of an HTTP default response for RemoveEmail
+type RemoveEmailResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RemoveEmailResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Account
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *RemoveEmailResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RemoveEmailResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RemoveEmailResponse) GetJSON200() *Account {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RemoveEmailResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveEmailResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveEmailResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveEmailResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveEmailResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// BeginEmailChangeResponse201Headers the declared response headers of an HTTP 201 response for BeginEmailChange
+type BeginEmailChangeResponse201Headers struct {
+	CacheControl       string
+	IdempotentReplayed *string
+}
+
+// BeginEmailChangeResponseDefaultHeaders the declared response headers of an HTTP default response for BeginEmailChange
+type BeginEmailChangeResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type BeginEmailChangeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *EmailChange
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *BeginEmailChangeResponse201Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *BeginEmailChangeResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r BeginEmailChangeResponse) GetJSON201() *EmailChange {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r BeginEmailChangeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r BeginEmailChangeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BeginEmailChangeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BeginEmailChangeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BeginEmailChangeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CancelEmailChangeResponseDefaultHeaders the declared response headers of an HTTP default response for CancelEmailChange
+type CancelEmailChangeResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type CancelEmailChangeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CancelEmailChangeResponseDefaultHeaders
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CancelEmailChangeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CancelEmailChangeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelEmailChangeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelEmailChangeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelEmailChangeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ConfirmEmailChangeResponse200Headers the declared response headers of an HTTP 200 response for ConfirmEmailChange
+type ConfirmEmailChangeResponse200Headers struct {
+	ETag string
+}
+
+// ConfirmEmailChangeResponseDefaultHeaders the declared response headers of an HTTP default response for ConfirmEmailChange
+type ConfirmEmailChangeResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ConfirmEmailChangeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Account
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ConfirmEmailChangeResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ConfirmEmailChangeResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ConfirmEmailChangeResponse) GetJSON200() *Account {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ConfirmEmailChangeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ConfirmEmailChangeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ConfirmEmailChangeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ConfirmEmailChangeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ConfirmEmailChangeResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5481,6 +6851,177 @@ func (r RevokeAPIKeyResponse) ContentType() string {
 	return ""
 }
 
+// ListClientsResponseDefaultHeaders the declared response headers of an HTTP default response for ListClients
+type ListClientsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListClientsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PublicClientPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListClientsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListClientsResponse) GetJSON200() *PublicClientPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListClientsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListClientsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListClientsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListClientsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListClientsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateClientResponse201Headers the declared response headers of an HTTP 201 response for CreateClient
+type CreateClientResponse201Headers struct {
+	IdempotentReplayed *string
+}
+
+// CreateClientResponseDefaultHeaders the declared response headers of an HTTP default response for CreateClient
+type CreateClientResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type CreateClientResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *PublicClient
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateClientResponse201Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CreateClientResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateClientResponse) GetJSON201() *PublicClient {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateClientResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateClientResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateClientResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateClientResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateClientResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DisableClientResponseDefaultHeaders the declared response headers of an HTTP default response for DisableClient
+type DisableClientResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type DisableClientResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DisableClientResponseDefaultHeaders
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DisableClientResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DisableClientResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DisableClientResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DisableClientResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DisableClientResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListPrincipalsResponseDefaultHeaders the declared response headers of an HTTP default response for ListPrincipals
 type ListPrincipalsResponseDefaultHeaders struct {
 	Allow           *string
@@ -5978,8 +7519,8 @@ func (c *ClientWithResponses) ListAccountsWithResponse(ctx context.Context, para
 //
 // Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 // without that word is not claimed: it begins as a pending email change, whose code is in
-// the answer for the application to deliver, and the account has no email yet. An operation
-// that confirms the change is not part of this version of the API; a later one adds it.
+// the answer for the application to deliver, and the account has no email until the change
+// is confirmed.
 //
 // 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
 // Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
@@ -6001,8 +7542,8 @@ func (c *ClientWithResponses) CreateAccountWithBodyWithResponse(ctx context.Cont
 //
 // Claims the handle and, when `email_verified` is true, the email; both or neither. An email
 // without that word is not claimed: it begins as a pending email change, whose code is in
-// the answer for the application to deliver, and the account has no email yet. An operation
-// that confirms the change is not part of this version of the API; a later one adds it.
+// the answer for the application to deliver, and the account has no email until the change
+// is confirmed.
 //
 // 409 `handle_taken` or `email_taken` when somebody holds the key; 409 `claim_pending`, with
 // Retry-After, when somebody's unfinished operation does; 409 `request_in_flight`, with
@@ -6159,6 +7700,129 @@ func (c *ClientWithResponses) PatchAccountWithApplicationMergePatchPlusJSONBodyW
 	return ParsePatchAccountResponse(rsp)
 }
 
+// RemoveEmailWithResponse Remove an account's email
+//
+// The address is free at once. A pending email change stays. An account without an email is
+// answered as it is, so this is harmless to repeat. 409 `change_pending`, with Retry-After,
+// while another change of the account is under way.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/accounts/{account_id}/email (the `RemoveEmail` operationId).
+func (c *ClientWithResponses) RemoveEmailWithResponse(ctx context.Context, accountID AccountID, params *RemoveEmailParams, reqEditors ...RequestEditorFn) (*RemoveEmailResponse, error) {
+	rsp, err := c.RemoveEmail(ctx, accountID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveEmailResponse(rsp)
+}
+
+// BeginEmailChangeWithBodyWithResponse Begin a change of an account's email
+//
+// The answer has a code, once, for the application to send to the new address; whoever
+// confirms with it owns that address. It lives for 30 minutes and ends with the fifth wrong
+// code. An account has at most one pending change: another takes its place, and the code of
+// the one before is dead. It serves for a first address too, and to verify the same address
+// anew.
+//
+// Until the change is confirmed the account keeps its email, verified as it is, and the new
+// address stays free for others: whether it is taken is found out when it is confirmed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/accounts/{account_id}/email-changes (the `BeginEmailChange` operationId).
+func (c *ClientWithResponses) BeginEmailChangeWithBodyWithResponse(ctx context.Context, accountID AccountID, params *BeginEmailChangeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BeginEmailChangeResponse, error) {
+	rsp, err := c.BeginEmailChangeWithBody(ctx, accountID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBeginEmailChangeResponse(rsp)
+}
+
+// BeginEmailChangeWithResponse Begin a change of an account's email
+//
+// The answer has a code, once, for the application to send to the new address; whoever
+// confirms with it owns that address. It lives for 30 minutes and ends with the fifth wrong
+// code. An account has at most one pending change: another takes its place, and the code of
+// the one before is dead. It serves for a first address too, and to verify the same address
+// anew.
+//
+// Until the change is confirmed the account keeps its email, verified as it is, and the new
+// address stays free for others: whether it is taken is found out when it is confirmed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/accounts/{account_id}/email-changes (the `BeginEmailChange` operationId).
+func (c *ClientWithResponses) BeginEmailChangeWithResponse(ctx context.Context, accountID AccountID, params *BeginEmailChangeParams, body BeginEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*BeginEmailChangeResponse, error) {
+	rsp, err := c.BeginEmailChange(ctx, accountID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBeginEmailChangeResponse(rsp)
+}
+
+// CancelEmailChangeWithResponse Call off a pending email change
+//
+// 404 `email_change_not_found` for a change that isn't pending: it was never begun, or was
+// replaced, confirmed or called off, or it has ended.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/accounts/{account_id}/email-changes/{change_id} (the `CancelEmailChange` operationId).
+func (c *ClientWithResponses) CancelEmailChangeWithResponse(ctx context.Context, accountID AccountID, changeID ChangeID, reqEditors ...RequestEditorFn) (*CancelEmailChangeResponse, error) {
+	rsp, err := c.CancelEmailChange(ctx, accountID, changeID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelEmailChangeResponse(rsp)
+}
+
+// ConfirmEmailChangeWithBodyWithResponse Confirm an email change with its code
+//
+// Claims the new address, makes it the account's, and frees the one before.
+//
+// 404 `email_change_not_found` for a change that isn't pending: it was never begun, or was
+// replaced, confirmed or called off, or it has ended. 422 `email_code_wrong`, and the fifth
+// ends the change. 409 `email_taken` when another account holds the address: the change
+// stays pending. 409 `claim_pending`, `change_pending` or `change_stale`, each with
+// Retry-After, when an unfinished operation holds the address, when another change of the
+// account is under way, or when one came first: the same code may be sent again. After an
+// unknown outcome read the account: it has the new address, or the change is pending still.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm (the `ConfirmEmailChange` operationId).
+func (c *ClientWithResponses) ConfirmEmailChangeWithBodyWithResponse(ctx context.Context, accountID AccountID, changeID ChangeID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmEmailChangeResponse, error) {
+	rsp, err := c.ConfirmEmailChangeWithBody(ctx, accountID, changeID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfirmEmailChangeResponse(rsp)
+}
+
+// ConfirmEmailChangeWithResponse Confirm an email change with its code
+//
+// Claims the new address, makes it the account's, and frees the one before.
+//
+// 404 `email_change_not_found` for a change that isn't pending: it was never begun, or was
+// replaced, confirmed or called off, or it has ended. 422 `email_code_wrong`, and the fifth
+// ends the change. 409 `email_taken` when another account holds the address: the change
+// stays pending. 409 `claim_pending`, `change_pending` or `change_stale`, each with
+// Retry-After, when an unfinished operation holds the address, when another change of the
+// account is under way, or when one came first: the same code may be sent again. After an
+// unknown outcome read the account: it has the new address, or the change is pending still.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm (the `ConfirmEmailChange` operationId).
+func (c *ClientWithResponses) ConfirmEmailChangeWithResponse(ctx context.Context, accountID AccountID, changeID ChangeID, body ConfirmEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmEmailChangeResponse, error) {
+	rsp, err := c.ConfirmEmailChange(ctx, accountID, changeID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfirmEmailChangeResponse(rsp)
+}
+
 // GetRecoveryWithResponse How much unfinished work the tenant's directory holds
 //
 // Returns a wrapper object for the known response body format(s).
@@ -6172,12 +7836,30 @@ func (c *ClientWithResponses) GetRecoveryWithResponse(ctx context.Context, reqEd
 	return ParseGetRecoveryResponse(rsp)
 }
 
-// CreateTokenWithBodyWithResponse Buy a token with an API key
+// CreateTokenWithBodyWithResponse Get a token
 //
-// OAuth 2.0 client credentials (RFC 6749, section 4.4). Of an API key `hf_<id>_<secret>` the
-// client's id is `hf_<id>` and its secret is `<secret>` or the whole key, sent by HTTP Basic
-// authentication or as `client_id` and `client_secret` in the form. Unknown form fields are
-// ignored, as the RFC demands.
+// `client_credentials` (RFC 6749, section 4.4) buys a token for this API with an API key. Of
+// an API key `hf_<id>_<secret>` the client's id is `hf_<id>` and its secret is `<secret>` or
+// the whole key, sent by HTTP Basic authentication or as `client_id` and `client_secret` in
+// the form.
+//
+// `urn:ietf:params:oauth:grant-type:device_code` (RFC 8628, section 3.4) polls for what
+// becomes of a device: `authorization_pending` while it waits; `slow_down` for a poll that
+// came too early, after which the interval is five seconds longer, for good;
+// `access_denied`; `expired_token` after 15 minutes; and `invalid_grant` for everything else:
+// a code that was redeemed already, which happens once, a revoked device, an account that is
+// disabled or deleted. The first poll may come at once.
+//
+// `refresh_token` (RFC 6749, section 6) gives a device its next token, and its next refresh
+// token with it: each is good once, for 30 days. Another use of a spent one revokes the
+// device, since two hold what one should. They die with their device and its account.
+//
+// The tokens of a device are for the tenant's own application, and no credential for this
+// API: JSON Web Tokens (RFC 9068) whose `aud` is `urn:holdfast:tenant:<the tenant's id>` and
+// whose `sub` is the account, with `client_id`, `device_id` and `scope`. A public client
+// sends its `client_id` in the form and has no secret: HTTP Basic authentication is refused.
+//
+// Unknown form fields are ignored, as the RFC demands.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -6190,12 +7872,30 @@ func (c *ClientWithResponses) CreateTokenWithBodyWithResponse(ctx context.Contex
 	return ParseCreateTokenResponse(rsp)
 }
 
-// CreateTokenWithFormdataBodyWithResponse Buy a token with an API key
+// CreateTokenWithFormdataBodyWithResponse Get a token
 //
-// OAuth 2.0 client credentials (RFC 6749, section 4.4). Of an API key `hf_<id>_<secret>` the
-// client's id is `hf_<id>` and its secret is `<secret>` or the whole key, sent by HTTP Basic
-// authentication or as `client_id` and `client_secret` in the form. Unknown form fields are
-// ignored, as the RFC demands.
+// `client_credentials` (RFC 6749, section 4.4) buys a token for this API with an API key. Of
+// an API key `hf_<id>_<secret>` the client's id is `hf_<id>` and its secret is `<secret>` or
+// the whole key, sent by HTTP Basic authentication or as `client_id` and `client_secret` in
+// the form.
+//
+// `urn:ietf:params:oauth:grant-type:device_code` (RFC 8628, section 3.4) polls for what
+// becomes of a device: `authorization_pending` while it waits; `slow_down` for a poll that
+// came too early, after which the interval is five seconds longer, for good;
+// `access_denied`; `expired_token` after 15 minutes; and `invalid_grant` for everything else:
+// a code that was redeemed already, which happens once, a revoked device, an account that is
+// disabled or deleted. The first poll may come at once.
+//
+// `refresh_token` (RFC 6749, section 6) gives a device its next token, and its next refresh
+// token with it: each is good once, for 30 days. Another use of a spent one revokes the
+// device, since two hold what one should. They die with their device and its account.
+//
+// The tokens of a device are for the tenant's own application, and no credential for this
+// API: JSON Web Tokens (RFC 9068) whose `aud` is `urn:holdfast:tenant:<the tenant's id>` and
+// whose `sub` is the account, with `client_id`, `device_id` and `scope`. A public client
+// sends its `client_id` in the form and has no secret: HTTP Basic authentication is refused.
+//
+// Unknown form fields are ignored, as the RFC demands.
 //
 // Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -6368,6 +8068,9 @@ func (c *ClientWithResponses) ListTenantsWithResponse(ctx context.Context, param
 
 // CreateTenantWithBodyWithResponse Create a tenant
 //
+// It begins with an open namespace, or with one that takes an import first and opens once
+// that is verified.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/tenants (the `CreateTenant` operationId).
@@ -6380,6 +8083,9 @@ func (c *ClientWithResponses) CreateTenantWithBodyWithResponse(ctx context.Conte
 }
 
 // CreateTenantWithResponse Create a tenant
+//
+// It begins with an open namespace, or with one that takes an import first and opens once
+// that is verified.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -6419,6 +8125,69 @@ func (c *ClientWithResponses) RevokeAPIKeyWithResponse(ctx context.Context, tena
 		return nil, err
 	}
 	return ParseRevokeAPIKeyResponse(rsp)
+}
+
+// ListClientsWithResponse List a tenant's public clients
+//
+// By name. Disabled ones too.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/clients (the `ListClients` operationId).
+func (c *ClientWithResponses) ListClientsWithResponse(ctx context.Context, tenantID TenantID, params *ListClientsParams, reqEditors ...RequestEditorFn) (*ListClientsResponse, error) {
+	rsp, err := c.ListClients(ctx, tenantID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListClientsResponse(rsp)
+}
+
+// CreateClientWithBodyWithResponse Create a public client
+//
+// A public OAuth client (RFC 6749, section 2.1) of the tenant's: an app on people's devices,
+// which has an id and can keep no secret. 409 `client_name_taken`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/clients (the `CreateClient` operationId).
+func (c *ClientWithResponses) CreateClientWithBodyWithResponse(ctx context.Context, tenantID TenantID, params *CreateClientParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateClientResponse, error) {
+	rsp, err := c.CreateClientWithBody(ctx, tenantID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateClientResponse(rsp)
+}
+
+// CreateClientWithResponse Create a public client
+//
+// A public OAuth client (RFC 6749, section 2.1) of the tenant's: an app on people's devices,
+// which has an id and can keep no secret. 409 `client_name_taken`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/clients (the `CreateClient` operationId).
+func (c *ClientWithResponses) CreateClientWithResponse(ctx context.Context, tenantID TenantID, params *CreateClientParams, body CreateClientJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateClientResponse, error) {
+	rsp, err := c.CreateClient(ctx, tenantID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateClientResponse(rsp)
+}
+
+// DisableClientWithResponse Disable a public client, for good
+//
+// Within a second or two, on every process, it can begin no login, and its devices get no
+// tokens and refresh none. Harmless to repeat.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/tenants/{tenant_id}/clients/{client_id} (the `DisableClient` operationId).
+func (c *ClientWithResponses) DisableClientWithResponse(ctx context.Context, tenantID TenantID, clientID ClientID, reqEditors ...RequestEditorFn) (*DisableClientResponse, error) {
+	rsp, err := c.DisableClient(ctx, tenantID, clientID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDisableClientResponse(rsp)
 }
 
 // ListPrincipalsWithResponse List a tenant's principals
@@ -7248,6 +9017,279 @@ func ParsePatchAccountResponse(rsp *http.Response) (*PatchAccountResponse, error
 		response.Headers200 = &headers
 	case true:
 		var headers PatchAccountResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRemoveEmailResponse parses an HTTP response from a RemoveEmailWithResponse call
+func ParseRemoveEmailResponse(rsp *http.Response) (*RemoveEmailResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveEmailResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Account
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers RemoveEmailResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers RemoveEmailResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseBeginEmailChangeResponse parses an HTTP response from a BeginEmailChangeWithResponse call
+func ParseBeginEmailChangeResponse(rsp *http.Response) (*BeginEmailChangeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BeginEmailChangeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest EmailChange
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers BeginEmailChangeResponse201Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("Idempotent-Replayed"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Idempotent-Replayed", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.IdempotentReplayed = &value
+		}
+		response.Headers201 = &headers
+	case true:
+		var headers BeginEmailChangeResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCancelEmailChangeResponse parses an HTTP response from a CancelEmailChangeWithResponse call
+func ParseCancelEmailChangeResponse(rsp *http.Response) (*CancelEmailChangeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelEmailChangeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers CancelEmailChangeResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseConfirmEmailChangeResponse parses an HTTP response from a ConfirmEmailChangeWithResponse call
+func ParseConfirmEmailChangeResponse(rsp *http.Response) (*ConfirmEmailChangeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ConfirmEmailChangeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Account
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ConfirmEmailChangeResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers ConfirmEmailChangeResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -8191,6 +10233,192 @@ func ParseRevokeAPIKeyResponse(rsp *http.Response) (*RevokeAPIKeyResponse, error
 	switch {
 	case true:
 		var headers RevokeAPIKeyResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListClientsResponse parses an HTTP response from a ListClientsWithResponse call
+func ParseListClientsResponse(rsp *http.Response) (*ListClientsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListClientsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PublicClientPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListClientsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateClientResponse parses an HTTP response from a CreateClientWithResponse call
+func ParseCreateClientResponse(rsp *http.Response) (*CreateClientResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateClientResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest PublicClient
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateClientResponse201Headers
+		if values := rsp.Header.Values("Idempotent-Replayed"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Idempotent-Replayed", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.IdempotentReplayed = &value
+		}
+		response.Headers201 = &headers
+	case true:
+		var headers CreateClientResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDisableClientResponse parses an HTTP response from a DisableClientWithResponse call
+func ParseDisableClientResponse(rsp *http.Response) (*DisableClientResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DisableClientResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DisableClientResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

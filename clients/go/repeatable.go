@@ -8,11 +8,13 @@ import (
 // creating are the last words of the paths at which a POST takes an
 // Idempotency-Key: it may be repeated, and finds what the first one made.
 var creating = map[string]bool{
-	"accounts":   true,
-	"api-keys":   true,
-	"operators":  true,
-	"principals": true,
-	"tenants":    true,
+	"accounts":      true,
+	"api-keys":      true,
+	"clients":       true,
+	"email-changes": true,
+	"operators":     true,
+	"principals":    true,
+	"tenants":       true,
 }
 
 // reading are those at which a POST changes nothing.

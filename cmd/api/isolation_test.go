@@ -51,6 +51,8 @@ func (s *subject) sameForStrangers(t *testing.T, op described, name string) {
 	}
 	foreign := map[string]string{
 		"account_id":   s.account,
+		"change_id":    x.path["change_id"],
+		"client_id":    x.path["client_id"], // under another tenant's path
 		"principal_id": s.owner.principal,
 		"operator_id":  s.owner.principal, // a tenant's principal is no operator
 		"key_id":       s.onlyKey(t, s.owner),
@@ -60,6 +62,9 @@ func (s *subject) sameForStrangers(t *testing.T, op described, name string) {
 		t.Fatalf("%v: nothing of another's is known for %s", op, name)
 	}
 	random := domain.NewID[struct{}](time.Now()).String()
+	if name == "client_id" {
+		random = "hfc_" + strings.ReplaceAll(random, "-", "")
+	}
 
 	nobodys := x.clone()
 	nobodys.path[name] = random

@@ -93,7 +93,7 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		x.path["kind"] = "identity"
 	case "listAccounts":
 		x.query = "limit=2&status=active"
-	case "listTenants", "listPrincipals", "listOperators":
+	case "listTenants", "listPrincipals", "listClients", "listOperators":
 		x.query = "limit=2"
 	case "listOperatorApiKeys":
 		x.path["operator_id"] = s.newOperator(t, n)
@@ -115,8 +115,25 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		if op.method == http.MethodPatch {
 			json(`{"display_name":"User $n","status":"disabled","attributes":{"a":"b","c":null}}`)
 		}
+	case "beginEmailChange":
+		x.header.Set("Idempotency-Key", fmt.Sprint("change-", n))
+		json(`{"email":"new-$n@example.com"}`)
+	case "confirmEmailChange", "cancelEmailChange":
+		x.path["account_id"] = s.newAccount(t, fmt.Sprint("changing-", n))
+		change := s.newEmailChange(t, x.path["account_id"], fmt.Sprint("changed-", n, "@example.com"))
+		x.path["change_id"] = change.ID
+		if op.method == http.MethodPost {
+			json(`{"code":"` + change.Code + `"}`)
+		}
+	case "removeEmail":
+		x.path["account_id"] = s.newAccount(t, fmt.Sprint("removing-", n))
+		x.header.Set("If-Match", `"1"`)
 	case "createTenant":
-		json(`{"name":"tenant-$n","handle_policy":"unicode"}`)
+		json(`{"name":"tenant-$n","handle_policy":"unicode","identity_state":"importing"}`)
+	case "createClient":
+		json(`{"name":"client-$n","scopes":["play","pause"],"verification_uri":"https://example.com/device?lang=en"}`)
+	case "disableClient":
+		x.path["client_id"] = s.newClient(t, fmt.Sprint("short-lived-", n))
 	case "suspendTenant":
 		x.path["tenant_id"] = s.tenant(t, s.api, fmt.Sprint("suspended-", n)).id
 	case "createPrincipal":
@@ -139,6 +156,25 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		t.Fatalf("no valid request is known for %v (%s)", op, op.operation.OperationID)
 	}
 	return x
+}
+
+func (s *subject) newEmailChange(t testing.TB, account, email string) holdfast.EmailChange {
+	t.Helper()
+	begun, err := connect(t, s.api, s.owner.key).BeginEmailChangeWithResponse(t.Context(), account, nil, holdfast.NewEmailChange{Email: email})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *begun.JSON201
+}
+
+func (s *subject) newClient(t testing.TB, name string) string {
+	t.Helper()
+	made, err := s.operator(t, s.api).CreateClientWithResponse(t.Context(), s.owner.id, nil,
+		holdfast.NewPublicClient{Name: name, VerificationURI: "https://example.com/device"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.JSON201.ID
 }
 
 func (s *subject) newOperator(t testing.TB, n int64) string {

@@ -71,6 +71,24 @@ func (e NewTenantHandlePolicy) Valid() bool {
 	}
 }
 
+// Defines values for NewTenantIdentityState.
+const (
+	IdentityStateImporting NewTenantIdentityState = "importing"
+	IdentityStateOpen      NewTenantIdentityState = "open"
+)
+
+// Valid indicates whether the value is a known member of the NewTenantIdentityState enum.
+func (e NewTenantIdentityState) Valid() bool {
+	switch e {
+	case IdentityStateImporting:
+		return true
+	case IdentityStateOpen:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SweepKind.
 const (
 	SweepKindIdentity SweepKind = "identity"
@@ -227,6 +245,11 @@ type Check struct {
 	Status string `json:"status"`
 }
 
+// ClientID A public client's id, which is also its OAuth `client_id`.
+//
+// Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
+type ClientID = string
+
 // CreatedAccount defines model for CreatedAccount.
 type CreatedAccount struct {
 	// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
@@ -243,7 +266,7 @@ type CreatedAccount struct {
 	// Example: ada@example.com
 	Email *string `json:"email"`
 
-	// EmailChange A pending change of the account's email. The operation that confirms it comes with a later version of this API.
+	// EmailChange A pending change of an account's email.
 	EmailChange     *EmailChange `json:"email_change,omitempty"`
 	EmailVerifiedAt *time.Time   `json:"email_verified_at"`
 
@@ -290,16 +313,29 @@ type CreatedAPIKey struct {
 // Document An OpenAPI 3.0 document.
 type Document = json.RawMessage
 
-// EmailChange A pending change of the account's email. The operation that confirms it comes with a later version of this API.
+// EmailChange A pending change of an account's email.
 type EmailChange struct {
 	// Code For the tenant's application to send to the address. It is shown once.
-	Code      string    `json:"code"`
+	Code string `json:"code"`
+
+	// Email The address to be confirmed, as it was given.
+	//
+	// Example: ada@example.com
+	Email     string    `json:"email"`
 	ExpiresAt time.Time `json:"expires_at"`
 
 	// ID A UUID (RFC 9562) in lower case.
 	//
 	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 	ID ID `json:"id"`
+}
+
+// EmailCode defines model for EmailCode.
+type EmailCode struct {
+	// Code As it was sent to the address. Anything but the right one is a wrong code.
+	//
+	// Example: 49271403
+	Code string `json:"code"`
 }
 
 // FieldError defines model for FieldError.
@@ -393,6 +429,14 @@ type NewAPIKey struct {
 	Label *string `json:"label,omitempty"`
 }
 
+// NewEmailChange defines model for NewEmailChange.
+type NewEmailChange struct {
+	// Email One plain address.
+	//
+	// Example: ada@example.com
+	Email string `json:"email"`
+}
+
 // NewPrincipal defines model for NewPrincipal.
 type NewPrincipal struct {
 	// Name Unique within the tenant, or among the operators. Two-person rules compare it.
@@ -406,10 +450,36 @@ type NewPrincipal struct {
 	Scopes Scopes `json:"scopes"`
 }
 
+// NewPublicClient defines model for NewPublicClient.
+type NewPublicClient struct {
+	// Name Unique within the tenant.
+	//
+	// Example: tv-app
+	Name string `json:"name"`
+
+	// Scopes The most that its devices may be granted, in the tenant's own words: scope tokens of
+	// RFC 6749, section 3.3. Holdfast only hands them on.
+	//
+	//
+	// Example: ["play"]
+	Scopes *[]string `json:"scopes,omitempty"`
+
+	// VerificationURI Where the tenant's application takes user codes: https, or http on localhost; without
+	// a fragment.
+	//
+	//
+	// Example: https://example.com/device
+	VerificationURI string `json:"verification_uri"`
+}
+
 // NewTenant defines model for NewTenant.
 type NewTenant struct {
 	// HandlePolicy Which handles and local parts are allowed. It never changes.
 	HandlePolicy *NewTenantHandlePolicy `json:"handle_policy,omitempty"`
+
+	// IdentityState Whether the namespace serves from the beginning, or takes only imports until it is
+	// opened.
+	IdentityState *NewTenantIdentityState `json:"identity_state,omitempty"`
 
 	// Name Unique among tenants.
 	//
@@ -419,6 +489,10 @@ type NewTenant struct {
 
 // NewTenantHandlePolicy Which handles and local parts are allowed. It never changes.
 type NewTenantHandlePolicy string
+
+// NewTenantIdentityState Whether the namespace serves from the beginning, or takes only imports until it is
+// opened.
+type NewTenantIdentityState string
 
 // NextCursor Where the next page begins; absent on the last.
 type NextCursor = string
@@ -483,6 +557,28 @@ type Problem struct {
 	//
 	// Example: urn:holdfast:problem:handle_taken
 	Type string `json:"type"`
+}
+
+// PublicClient defines model for PublicClient.
+type PublicClient struct {
+	CreatedAt  time.Time  `json:"created_at"`
+	DisabledAt *time.Time `json:"disabled_at"`
+
+	// ID A public client's id, which is also its OAuth `client_id`.
+	//
+	// Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
+	ID              ClientID `json:"id"`
+	Name            string   `json:"name"`
+	Scopes          []string `json:"scopes"`
+	VerificationURI string   `json:"verification_uri"`
+}
+
+// PublicClientPage defines model for PublicClientPage.
+type PublicClientPage struct {
+	Clients []PublicClient `json:"clients"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
 }
 
 // Readiness defines model for Readiness.
@@ -552,7 +648,8 @@ type Tenant struct {
 	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 	ID ID `json:"id"`
 
-	// IdentityState `open` or `importing`.
+	// IdentityState `open`, or `importing`: every operation on its accounts and devices but the import is
+	// 403 until the namespace is opened.
 	IdentityState string `json:"identity_state"`
 
 	// Layout How the tenant's keys are spread over numbers.
@@ -584,8 +681,11 @@ type Token struct {
 	// ExpiresIn Seconds.
 	ExpiresIn int64 `json:"expires_in"`
 
-	// Scope The scopes granted, separated by spaces.
-	Scope string `json:"scope"`
+	// RefreshToken A device's next one. The one before is spent.
+	RefreshToken string `json:"refresh_token,omitempty"`
+
+	// Scope The scopes granted, separated by spaces; absent when there are none.
+	Scope string `json:"scope,omitempty"`
 
 	// TokenType `Bearer`.
 	TokenType string `json:"token_type"`
@@ -593,18 +693,28 @@ type Token struct {
 
 // TokenRequest defines model for TokenRequest.
 type TokenRequest struct {
-	// ClientID The API key's id, where HTTP Basic authentication isn't used.
+	// ClientID The API key's id, where HTTP Basic authentication isn't used, or the public client's.
 	ClientID *string `json:"client_id,omitempty"`
 
-	// ClientSecret The API key.
+	// ClientSecret The API key. A public client has none.
 	ClientSecret *string `json:"client_secret,omitempty"`
 
-	// GrantType `client_credentials`.
+	// DeviceCode With that grant, the device's.
+	DeviceCode *string `json:"device_code,omitempty"`
+
+	// GrantType `client_credentials`, `urn:ietf:params:oauth:grant-type:device_code` or
+	// `refresh_token`.
+	//
 	//
 	// Example: client_credentials
 	GrantType string `json:"grant_type"`
 
-	// Scope Scopes separated by spaces; all that the principal has when absent.
+	// RefreshToken With that grant, the device's last one.
+	RefreshToken *string `json:"refresh_token,omitempty"`
+
+	// Scope Scopes separated by spaces; all that the principal or the device has when absent. A
+	// device code has its own already, and the field is ignored.
+	//
 	//
 	// Example: identity:read identity:write
 	Scope *string `json:"scope,omitempty"`
@@ -614,6 +724,11 @@ type TokenRequest struct {
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type AccountID = ID
+
+// ChangeID A UUID (RFC 9562) in lower case.
+//
+// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+type ChangeID = ID
 
 // Cursor defines model for Cursor.
 type Cursor = string
@@ -636,6 +751,9 @@ type Limit = int64
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type OperatorID = ID
+
+// OptionalIfMatch defines model for OptionalIfMatch.
+type OptionalIfMatch = string
 
 // PrincipalID A UUID (RFC 9562) in lower case.
 //
@@ -683,6 +801,20 @@ type PatchAccountParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// RemoveEmailParams defines parameters for RemoveEmail.
+type RemoveEmailParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Without it, or with `*`,
+	// the change is made whatever the revision.
+	IfMatch *OptionalIfMatch `json:"If-Match,omitempty"`
+}
+
+// BeginEmailChangeParams defines parameters for BeginEmailChange.
+type BeginEmailChangeParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListOperatorsParams defines parameters for ListOperators.
 type ListOperatorsParams struct {
 	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
@@ -726,6 +858,22 @@ type ListTenantsParams struct {
 
 // CreateTenantParams defines parameters for CreateTenant.
 type CreateTenantParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListClientsParams defines parameters for ListClients.
+type ListClientsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateClientParams defines parameters for CreateClient.
+type CreateClientParams struct {
 	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
 	// to create. It lives as long as what it made.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
@@ -778,6 +926,12 @@ type PatchAccountJSONRequestBody = AccountPatch
 // PatchAccountApplicationMergePatchPlusJSONRequestBody defines body for PatchAccount for application/merge-patch+json ContentType.
 type PatchAccountApplicationMergePatchPlusJSONRequestBody = AccountPatch
 
+// BeginEmailChangeJSONRequestBody defines body for BeginEmailChange for application/json ContentType.
+type BeginEmailChangeJSONRequestBody = NewEmailChange
+
+// ConfirmEmailChangeJSONRequestBody defines body for ConfirmEmailChange for application/json ContentType.
+type ConfirmEmailChangeJSONRequestBody = EmailCode
+
 // CreateTokenFormdataRequestBody defines body for CreateToken for application/x-www-form-urlencoded ContentType.
 type CreateTokenFormdataRequestBody = TokenRequest
 
@@ -789,6 +943,9 @@ type CreateOperatorAPIKeyJSONRequestBody = NewAPIKey
 
 // CreateTenantJSONRequestBody defines body for CreateTenant for application/json ContentType.
 type CreateTenantJSONRequestBody = NewTenant
+
+// CreateClientJSONRequestBody defines body for CreateClient for application/json ContentType.
+type CreateClientJSONRequestBody = NewPublicClient
 
 // CreatePrincipalJSONRequestBody defines body for CreatePrincipal for application/json ContentType.
 type CreatePrincipalJSONRequestBody = NewPrincipal
@@ -831,10 +988,22 @@ type ServerInterface interface {
 	// PatchAccount Change an account
 	// (PATCH /v1/accounts/{account_id})
 	PatchAccount(ctx echo.Context, accountID AccountID, params PatchAccountParams) error
+	// RemoveEmail Remove an account's email
+	// (DELETE /v1/accounts/{account_id}/email)
+	RemoveEmail(ctx echo.Context, accountID AccountID, params RemoveEmailParams) error
+	// BeginEmailChange Begin a change of an account's email
+	// (POST /v1/accounts/{account_id}/email-changes)
+	BeginEmailChange(ctx echo.Context, accountID AccountID, params BeginEmailChangeParams) error
+	// CancelEmailChange Call off a pending email change
+	// (DELETE /v1/accounts/{account_id}/email-changes/{change_id})
+	CancelEmailChange(ctx echo.Context, accountID AccountID, changeID ChangeID) error
+	// ConfirmEmailChange Confirm an email change with its code
+	// (POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm)
+	ConfirmEmailChange(ctx echo.Context, accountID AccountID, changeID ChangeID) error
 	// GetRecovery How much unfinished work the tenant's directory holds
 	// (GET /v1/identity/recovery)
 	GetRecovery(ctx echo.Context) error
-	// CreateToken Buy a token with an API key
+	// CreateToken Get a token
 	// (POST /v1/oauth/token)
 	CreateToken(ctx echo.Context) error
 	// RevokeOperatorAPIKey Revoke an operator's API key
@@ -873,6 +1042,15 @@ type ServerInterface interface {
 	// RevokeAPIKey Revoke an API key
 	// (DELETE /v1/tenants/{tenant_id}/api-keys/{key_id})
 	RevokeAPIKey(ctx echo.Context, tenantID TenantID, keyID KeyID) error
+	// ListClients List a tenant's public clients
+	// (GET /v1/tenants/{tenant_id}/clients)
+	ListClients(ctx echo.Context, tenantID TenantID, params ListClientsParams) error
+	// CreateClient Create a public client
+	// (POST /v1/tenants/{tenant_id}/clients)
+	CreateClient(ctx echo.Context, tenantID TenantID, params CreateClientParams) error
+	// DisableClient Disable a public client, for good
+	// (DELETE /v1/tenants/{tenant_id}/clients/{client_id})
+	DisableClient(ctx echo.Context, tenantID TenantID, clientID ClientID) error
 	// ListPrincipals List a tenant's principals
 	// (GET /v1/tenants/{tenant_id}/principals)
 	ListPrincipals(ctx echo.Context, tenantID TenantID, params ListPrincipalsParams) error
@@ -1101,6 +1279,126 @@ func (w *ServerInterfaceWrapper) PatchAccount(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.PatchAccount(ctx, accountID, params)
+	return err
+}
+
+// RemoveEmail converts echo context to params.
+func (w *ServerInterfaceWrapper) RemoveEmail(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "account_id" -------------
+	var accountID AccountID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "account_id", ctx.Param("account_id"), &accountID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter account_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RemoveEmailParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch OptionalIfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RemoveEmail(ctx, accountID, params)
+	return err
+}
+
+// BeginEmailChange converts echo context to params.
+func (w *ServerInterfaceWrapper) BeginEmailChange(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "account_id" -------------
+	var accountID AccountID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "account_id", ctx.Param("account_id"), &accountID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter account_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params BeginEmailChangeParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.BeginEmailChange(ctx, accountID, params)
+	return err
+}
+
+// CancelEmailChange converts echo context to params.
+func (w *ServerInterfaceWrapper) CancelEmailChange(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "account_id" -------------
+	var accountID AccountID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "account_id", ctx.Param("account_id"), &accountID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter account_id: %s", err))
+	}
+
+	// ------------- Path parameter "change_id" -------------
+	var changeID ChangeID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "change_id", ctx.Param("change_id"), &changeID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter change_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CancelEmailChange(ctx, accountID, changeID)
+	return err
+}
+
+// ConfirmEmailChange converts echo context to params.
+func (w *ServerInterfaceWrapper) ConfirmEmailChange(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "account_id" -------------
+	var accountID AccountID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "account_id", ctx.Param("account_id"), &accountID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter account_id: %s", err))
+	}
+
+	// ------------- Path parameter "change_id" -------------
+	var changeID ChangeID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "change_id", ctx.Param("change_id"), &changeID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter change_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ConfirmEmailChange(ctx, accountID, changeID)
 	return err
 }
 
@@ -1395,6 +1693,98 @@ func (w *ServerInterfaceWrapper) RevokeAPIKey(ctx echo.Context) error {
 	return err
 }
 
+// ListClients converts echo context to params.
+func (w *ServerInterfaceWrapper) ListClients(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListClientsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListClients(ctx, tenantID, params)
+	return err
+}
+
+// CreateClient converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateClient(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateClientParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateClient(ctx, tenantID, params)
+	return err
+}
+
+// DisableClient converts echo context to params.
+func (w *ServerInterfaceWrapper) DisableClient(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "client_id" -------------
+	var clientID ClientID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "client_id", ctx.Param("client_id"), &clientID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter client_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DisableClient(ctx, tenantID, clientID)
+	return err
+}
+
 // ListPrincipals converts echo context to params.
 func (w *ServerInterfaceWrapper) ListPrincipals(ctx echo.Context) error {
 	var err error
@@ -1659,6 +2049,10 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/accounts/:account_id", wrapper.DeleteAccount, options.OperationMiddlewares["deleteAccount"]...)
 	router.GET(options.BaseURL+"/v1/accounts/:account_id", wrapper.GetAccount, options.OperationMiddlewares["getAccount"]...)
 	router.PATCH(options.BaseURL+"/v1/accounts/:account_id", wrapper.PatchAccount, options.OperationMiddlewares["patchAccount"]...)
+	router.DELETE(options.BaseURL+"/v1/accounts/:account_id/email", wrapper.RemoveEmail, options.OperationMiddlewares["removeEmail"]...)
+	router.POST(options.BaseURL+"/v1/accounts/:account_id/email-changes", wrapper.BeginEmailChange, options.OperationMiddlewares["beginEmailChange"]...)
+	router.DELETE(options.BaseURL+"/v1/accounts/:account_id/email-changes/:change_id", wrapper.CancelEmailChange, options.OperationMiddlewares["cancelEmailChange"]...)
+	router.POST(options.BaseURL+"/v1/accounts/:account_id/email-changes/:change_id/confirm", wrapper.ConfirmEmailChange, options.OperationMiddlewares["confirmEmailChange"]...)
 	router.POST(options.BaseURL+"/v1/accounts/batch-get", wrapper.BatchGetAccounts, options.OperationMiddlewares["batchGetAccounts"]...)
 	router.POST(options.BaseURL+"/v1/accounts/lookup", wrapper.LookupAccount, options.OperationMiddlewares["lookupAccount"]...)
 	router.GET(options.BaseURL+"/v1/identity/recovery", wrapper.GetRecovery, options.OperationMiddlewares["getRecovery"]...)
@@ -1675,6 +2069,9 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/tenants", wrapper.CreateTenant, options.OperationMiddlewares["createTenant"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id", wrapper.GetTenant, options.OperationMiddlewares["getTenant"]...)
 	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/api-keys/:key_id", wrapper.RevokeAPIKey, options.OperationMiddlewares["revokeApiKey"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/clients", wrapper.ListClients, options.OperationMiddlewares["listClients"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/clients", wrapper.CreateClient, options.OperationMiddlewares["createClient"]...)
+	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/clients/:client_id", wrapper.DisableClient, options.OperationMiddlewares["disableClient"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/principals", wrapper.ListPrincipals, options.OperationMiddlewares["listPrincipals"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/principals", wrapper.CreatePrincipal, options.OperationMiddlewares["createPrincipal"]...)
 	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/principals/:principal_id", wrapper.DisablePrincipal, options.OperationMiddlewares["disablePrincipal"]...)
@@ -2277,6 +2674,230 @@ type PatchAccountdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PatchAccountdefaultApplicationProblemPlusJSONResponse) VisitPatchAccountResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveEmailRequestObject struct {
+	AccountID AccountID `json:"account_id"`
+	Params    RemoveEmailParams
+}
+
+type RemoveEmailResponseObject interface {
+	VisitRemoveEmailResponse(w http.ResponseWriter) error
+}
+
+type RemoveEmail200ResponseHeaders struct {
+	ETag string
+}
+
+type RemoveEmail200JSONResponse struct {
+	Body    Account
+	Headers RemoveEmail200ResponseHeaders
+}
+
+func (response RemoveEmail200JSONResponse) VisitRemoveEmailResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveEmaildefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RemoveEmaildefaultApplicationProblemPlusJSONResponse) VisitRemoveEmailResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type BeginEmailChangeRequestObject struct {
+	AccountID AccountID `json:"account_id"`
+	Params    BeginEmailChangeParams
+	Body      *BeginEmailChangeJSONRequestBody
+}
+
+type BeginEmailChangeResponseObject interface {
+	VisitBeginEmailChangeResponse(w http.ResponseWriter) error
+}
+
+type BeginEmailChange201ResponseHeaders struct {
+	CacheControl       string
+	IdempotentReplayed *string
+}
+
+type BeginEmailChange201JSONResponse struct {
+	Body    EmailChange
+	Headers BeginEmailChange201ResponseHeaders
+}
+
+func (response BeginEmailChange201JSONResponse) VisitBeginEmailChangeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	if response.Headers.IdempotentReplayed != nil {
+		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
+	}
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type BeginEmailChangedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response BeginEmailChangedefaultApplicationProblemPlusJSONResponse) VisitBeginEmailChangeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelEmailChangeRequestObject struct {
+	AccountID AccountID `json:"account_id"`
+	ChangeID  ChangeID  `json:"change_id"`
+}
+
+type CancelEmailChangeResponseObject interface {
+	VisitCancelEmailChangeResponse(w http.ResponseWriter) error
+}
+
+type CancelEmailChange204Response struct {
+}
+
+func (response CancelEmailChange204Response) VisitCancelEmailChangeResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type CancelEmailChangedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response CancelEmailChangedefaultApplicationProblemPlusJSONResponse) VisitCancelEmailChangeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ConfirmEmailChangeRequestObject struct {
+	AccountID AccountID `json:"account_id"`
+	ChangeID  ChangeID  `json:"change_id"`
+	Body      *ConfirmEmailChangeJSONRequestBody
+}
+
+type ConfirmEmailChangeResponseObject interface {
+	VisitConfirmEmailChangeResponse(w http.ResponseWriter) error
+}
+
+type ConfirmEmailChange200ResponseHeaders struct {
+	ETag string
+}
+
+type ConfirmEmailChange200JSONResponse struct {
+	Body    Account
+	Headers ConfirmEmailChange200ResponseHeaders
+}
+
+func (response ConfirmEmailChange200JSONResponse) VisitConfirmEmailChangeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ConfirmEmailChangedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ConfirmEmailChangedefaultApplicationProblemPlusJSONResponse) VisitConfirmEmailChangeResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -3084,6 +3705,161 @@ func (response RevokeAPIKeydefaultApplicationProblemPlusJSONResponse) VisitRevok
 	return err
 }
 
+type ListClientsRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Params   ListClientsParams
+}
+
+type ListClientsResponseObject interface {
+	VisitListClientsResponse(w http.ResponseWriter) error
+}
+
+type ListClients200JSONResponse PublicClientPage
+
+func (response ListClients200JSONResponse) VisitListClientsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListClientsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListClientsdefaultApplicationProblemPlusJSONResponse) VisitListClientsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateClientRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Params   CreateClientParams
+	Body     *CreateClientJSONRequestBody
+}
+
+type CreateClientResponseObject interface {
+	VisitCreateClientResponse(w http.ResponseWriter) error
+}
+
+type CreateClient201ResponseHeaders struct {
+	IdempotentReplayed *string
+}
+
+type CreateClient201JSONResponse struct {
+	Body    PublicClient
+	Headers CreateClient201ResponseHeaders
+}
+
+func (response CreateClient201JSONResponse) VisitCreateClientResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.IdempotentReplayed != nil {
+		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
+	}
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateClientdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response CreateClientdefaultApplicationProblemPlusJSONResponse) VisitCreateClientResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DisableClientRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	ClientID ClientID `json:"client_id"`
+}
+
+type DisableClientResponseObject interface {
+	VisitDisableClientResponse(w http.ResponseWriter) error
+}
+
+type DisableClient204Response struct {
+}
+
+func (response DisableClient204Response) VisitDisableClientResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type DisableClientdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response DisableClientdefaultApplicationProblemPlusJSONResponse) VisitDisableClientResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListPrincipalsRequestObject struct {
 	TenantID TenantID `json:"tenant_id"`
 	Params   ListPrincipalsParams
@@ -3503,10 +4279,22 @@ type StrictServerInterface interface {
 	// PatchAccount Change an account
 	// (PATCH /v1/accounts/{account_id})
 	PatchAccount(ctx context.Context, request PatchAccountRequestObject) (PatchAccountResponseObject, error)
+	// RemoveEmail Remove an account's email
+	// (DELETE /v1/accounts/{account_id}/email)
+	RemoveEmail(ctx context.Context, request RemoveEmailRequestObject) (RemoveEmailResponseObject, error)
+	// BeginEmailChange Begin a change of an account's email
+	// (POST /v1/accounts/{account_id}/email-changes)
+	BeginEmailChange(ctx context.Context, request BeginEmailChangeRequestObject) (BeginEmailChangeResponseObject, error)
+	// CancelEmailChange Call off a pending email change
+	// (DELETE /v1/accounts/{account_id}/email-changes/{change_id})
+	CancelEmailChange(ctx context.Context, request CancelEmailChangeRequestObject) (CancelEmailChangeResponseObject, error)
+	// ConfirmEmailChange Confirm an email change with its code
+	// (POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm)
+	ConfirmEmailChange(ctx context.Context, request ConfirmEmailChangeRequestObject) (ConfirmEmailChangeResponseObject, error)
 	// GetRecovery How much unfinished work the tenant's directory holds
 	// (GET /v1/identity/recovery)
 	GetRecovery(ctx context.Context, request GetRecoveryRequestObject) (GetRecoveryResponseObject, error)
-	// CreateToken Buy a token with an API key
+	// CreateToken Get a token
 	// (POST /v1/oauth/token)
 	CreateToken(ctx context.Context, request CreateTokenRequestObject) (CreateTokenResponseObject, error)
 	// RevokeOperatorAPIKey Revoke an operator's API key
@@ -3545,6 +4333,15 @@ type StrictServerInterface interface {
 	// RevokeAPIKey Revoke an API key
 	// (DELETE /v1/tenants/{tenant_id}/api-keys/{key_id})
 	RevokeAPIKey(ctx context.Context, request RevokeAPIKeyRequestObject) (RevokeAPIKeyResponseObject, error)
+	// ListClients List a tenant's public clients
+	// (GET /v1/tenants/{tenant_id}/clients)
+	ListClients(ctx context.Context, request ListClientsRequestObject) (ListClientsResponseObject, error)
+	// CreateClient Create a public client
+	// (POST /v1/tenants/{tenant_id}/clients)
+	CreateClient(ctx context.Context, request CreateClientRequestObject) (CreateClientResponseObject, error)
+	// DisableClient Disable a public client, for good
+	// (DELETE /v1/tenants/{tenant_id}/clients/{client_id})
+	DisableClient(ctx context.Context, request DisableClientRequestObject) (DisableClientResponseObject, error)
 	// ListPrincipals List a tenant's principals
 	// (GET /v1/tenants/{tenant_id}/principals)
 	ListPrincipals(ctx context.Context, request ListPrincipalsRequestObject) (ListPrincipalsResponseObject, error)
@@ -3958,6 +4755,156 @@ func (sh *strictHandler) PatchAccount(ctx echo.Context, accountID AccountID, par
 		return err
 	} else if validResponse, ok := response.(PatchAccountResponseObject); ok {
 		return validResponse.VisitPatchAccountResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RemoveEmail operation middleware
+func (sh *strictHandler) RemoveEmail(ctx echo.Context, accountID AccountID, params RemoveEmailParams) error {
+	var request RemoveEmailRequestObject
+
+	request.AccountID = accountID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RemoveEmail(ctx.Request().Context(), request.(RemoveEmailRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemoveEmail")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RemoveEmailResponseObject); ok {
+		return validResponse.VisitRemoveEmailResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// BeginEmailChange operation middleware
+func (sh *strictHandler) BeginEmailChange(ctx echo.Context, accountID AccountID, params BeginEmailChangeParams) error {
+	var request BeginEmailChangeRequestObject
+
+	request.AccountID = accountID
+	request.Params = params
+
+	var body BeginEmailChangeJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.BeginEmailChange(ctx.Request().Context(), request.(BeginEmailChangeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "BeginEmailChange")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(BeginEmailChangeResponseObject); ok {
+		return validResponse.VisitBeginEmailChangeResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CancelEmailChange operation middleware
+func (sh *strictHandler) CancelEmailChange(ctx echo.Context, accountID AccountID, changeID ChangeID) error {
+	var request CancelEmailChangeRequestObject
+
+	request.AccountID = accountID
+	request.ChangeID = changeID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CancelEmailChange(ctx.Request().Context(), request.(CancelEmailChangeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CancelEmailChange")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CancelEmailChangeResponseObject); ok {
+		return validResponse.VisitCancelEmailChangeResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ConfirmEmailChange operation middleware
+func (sh *strictHandler) ConfirmEmailChange(ctx echo.Context, accountID AccountID, changeID ChangeID) error {
+	var request ConfirmEmailChangeRequestObject
+
+	request.AccountID = accountID
+	request.ChangeID = changeID
+
+	var body ConfirmEmailChangeJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ConfirmEmailChange(ctx.Request().Context(), request.(ConfirmEmailChangeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ConfirmEmailChange")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ConfirmEmailChangeResponseObject); ok {
+		return validResponse.VisitConfirmEmailChangeResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -4384,6 +5331,107 @@ func (sh *strictHandler) RevokeAPIKey(ctx echo.Context, tenantID TenantID, keyID
 		return err
 	} else if validResponse, ok := response.(RevokeAPIKeyResponseObject); ok {
 		return validResponse.VisitRevokeAPIKeyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListClients operation middleware
+func (sh *strictHandler) ListClients(ctx echo.Context, tenantID TenantID, params ListClientsParams) error {
+	var request ListClientsRequestObject
+
+	request.TenantID = tenantID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListClients(ctx.Request().Context(), request.(ListClientsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListClients")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListClientsResponseObject); ok {
+		return validResponse.VisitListClientsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateClient operation middleware
+func (sh *strictHandler) CreateClient(ctx echo.Context, tenantID TenantID, params CreateClientParams) error {
+	var request CreateClientRequestObject
+
+	request.TenantID = tenantID
+	request.Params = params
+
+	var body CreateClientJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateClient(ctx.Request().Context(), request.(CreateClientRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateClient")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateClientResponseObject); ok {
+		return validResponse.VisitCreateClientResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DisableClient operation middleware
+func (sh *strictHandler) DisableClient(ctx echo.Context, tenantID TenantID, clientID ClientID) error {
+	var request DisableClientRequestObject
+
+	request.TenantID = tenantID
+	request.ClientID = clientID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DisableClient(ctx.Request().Context(), request.(DisableClientRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DisableClient")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DisableClientResponseObject); ok {
+		return validResponse.VisitDisableClientResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

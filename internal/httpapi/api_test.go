@@ -156,6 +156,7 @@ type fakeDirectory struct {
 
 var (
 	knownAccount = domain.AccountID{0x01, 0x93, 15: 1}
+	knownChange  = domain.EmailChangeID{15: 2}
 	verifiedAt   = time.Date(2026, 11, 30, 13, 0, 0, 0, time.FixedZone("", 3600))
 )
 
@@ -181,7 +182,7 @@ func (f *fakeDirectory) Create(ctx context.Context, _ tenancy.Scope, want identi
 	created := identity.Created{Account: theAccount(), Replayed: want.IdempotencyKey == "replayed"}
 	if want.Email != nil && !want.EmailVerified {
 		created.Account.Email, created.Account.EmailVerifiedAt = identity.Email{}, nil
-		created.EmailChange = &identity.EmailChange{ID: domain.EmailChangeID{15: 2}, Code: "12345678", ExpiresAt: verifiedAt}
+		created.EmailChange = &identity.EmailChange{ID: knownChange, Email: identity.RestoreEmail(*want.Email, *want.Email), Code: "12345678", ExpiresAt: verifiedAt}
 	}
 	return created, err
 }
@@ -238,6 +239,23 @@ func (f *fakeDirectory) LookupEmail(ctx context.Context, _ tenancy.Scope, email 
 	return theAccount(), f.called(ctx, "email "+email)
 }
 
+func (f *fakeDirectory) BeginEmailChange(ctx context.Context, _ tenancy.Scope, id domain.AccountID, want identity.BeginEmailChange) (identity.BegunEmailChange, error) {
+	change := identity.EmailChange{ID: knownChange, Email: identity.RestoreEmail("New@example.com", "new@example.com"), Code: "12345678", ExpiresAt: verifiedAt}
+	return identity.BegunEmailChange{EmailChange: change, Replayed: want.IdempotencyKey == "replayed"}, f.called(ctx, []any{id, want})
+}
+
+func (f *fakeDirectory) ConfirmEmailChange(ctx context.Context, _ tenancy.Scope, id domain.AccountID, change domain.EmailChangeID, code string) (identity.Account, error) {
+	return theAccount(), f.called(ctx, []any{id, change, code})
+}
+
+func (f *fakeDirectory) CancelEmailChange(ctx context.Context, _ tenancy.Scope, id domain.AccountID, change domain.EmailChangeID) error {
+	return f.called(ctx, []any{id, change})
+}
+
+func (f *fakeDirectory) RemoveEmail(ctx context.Context, _ tenancy.Scope, id domain.AccountID, revision *int64) (identity.Account, error) {
+	return theAccount(), f.called(ctx, []any{id, revision})
+}
+
 func (f *fakeDirectory) Recovery(ctx context.Context, _ tenancy.Scope) (identity.Recovery, error) {
 	return identity.Recovery{}, f.called(ctx, nil)
 }
@@ -258,6 +276,21 @@ func (f *fakeStore) Tenants(_ context.Context, _ tenancy.Scope, want tenancy.Lis
 	return nil, false, nil
 }
 
+func (f *fakeStore) CreateClient(_ context.Context, _ tenancy.Scope, tenant domain.TenantID, want tenancy.NewClient) (tenancy.Client, bool, error) {
+	f.got = []any{tenant, want}
+	return tenancy.Client{ID: knownClient, Name: want.Name, Scopes: want.Scopes, VerificationURI: want.VerificationURI, CreatedAt: verifiedAt}, true, nil
+}
+
+func (f *fakeStore) Clients(_ context.Context, _ tenancy.Scope, tenant domain.TenantID, want tenancy.List[string]) ([]tenancy.Client, bool, error) {
+	f.got = []any{tenant, want}
+	return []tenancy.Client{{ID: knownClient, Name: "tv", CreatedAt: verifiedAt, DisabledAt: verifiedAt}}, true, nil
+}
+
+func (f *fakeStore) DisableClient(_ context.Context, _ tenancy.Scope, tenant domain.TenantID, id domain.ClientID) (tenancy.Client, error) {
+	f.got = []any{tenant, id}
+	return tenancy.Client{}, nil
+}
+
 // fakeJobs adds a job for data2 and finds the others' there.
 type fakeJobs struct {
 	err error
@@ -271,6 +304,8 @@ func (f *fakeJobs) IdentitySweep(_ context.Context, databases ...string) ([]stri
 
 // fakeTokens knows three callers.
 type fakeTokens struct{ granted tenancy.GrantRequest }
+
+var knownClient = domain.ClientID{0xab, 15: 3}
 
 var (
 	testTenant  = domain.TenantID{0x01, 15: 9}

@@ -18,6 +18,12 @@ type Directory interface {
 	BatchGet(context.Context, tenancy.Scope, []domain.AccountID) ([]identity.BatchResult, error)
 	LookupHandle(ctx context.Context, scope tenancy.Scope, handle string) (identity.Account, error)
 	LookupEmail(ctx context.Context, scope tenancy.Scope, email string) (identity.Account, error)
+
+	BeginEmailChange(ctx context.Context, scope tenancy.Scope, account domain.AccountID, req identity.BeginEmailChange) (identity.BegunEmailChange, error)
+	ConfirmEmailChange(ctx context.Context, scope tenancy.Scope, account domain.AccountID, change domain.EmailChangeID, code string) (identity.Account, error)
+	CancelEmailChange(ctx context.Context, scope tenancy.Scope, account domain.AccountID, change domain.EmailChangeID) error
+	RemoveEmail(ctx context.Context, scope tenancy.Scope, account domain.AccountID, revision *int64) (identity.Account, error)
+
 	Recovery(context.Context, tenancy.Scope) (identity.Recovery, error)
 	SweepProgress(context.Context) ([]identity.SweepProgress, error)
 }
@@ -34,6 +40,10 @@ type Administration interface {
 	CreatePrincipal(context.Context, tenancy.Scope, domain.TenantID, tenancy.NewPrincipal) (p tenancy.Principal, replayed bool, err error)
 	Principals(context.Context, tenancy.Scope, domain.TenantID, tenancy.List[string]) (principals []tenancy.Principal, more bool, err error)
 	DisablePrincipal(context.Context, tenancy.Scope, domain.TenantID, domain.PrincipalID) (tenancy.Principal, error)
+
+	CreateClient(context.Context, tenancy.Scope, domain.TenantID, tenancy.NewClient) (c tenancy.Client, replayed bool, err error)
+	Clients(context.Context, tenancy.Scope, domain.TenantID, tenancy.List[string]) (clients []tenancy.Client, more bool, err error)
+	DisableClient(context.Context, tenancy.Scope, domain.TenantID, domain.ClientID) (tenancy.Client, error)
 
 	CreateOperator(context.Context, tenancy.Scope, tenancy.NewPrincipal) (p tenancy.Principal, replayed bool, err error)
 	Operators(context.Context, tenancy.Scope, tenancy.List[string]) (operators []tenancy.Principal, more bool, err error)

@@ -37,9 +37,14 @@ func createdAccount(c identity.Created) CreatedAccount {
 		UpdatedAt:       a.UpdatedAt,
 	}
 	if change := c.EmailChange; change != nil {
-		created.EmailChange = &EmailChange{ID: change.ID.String(), Code: change.Code, ExpiresAt: change.ExpiresAt.UTC()}
+		encoded := encodeEmailChange(*change)
+		created.EmailChange = &encoded
 	}
 	return created
+}
+
+func encodeEmailChange(c identity.EmailChange) EmailChange {
+	return EmailChange{ID: c.ID.String(), Email: c.Email.String(), Code: c.Code, ExpiresAt: c.ExpiresAt.UTC()}
 }
 
 // decodePatch tells the members that must not be there from those that may,
@@ -75,6 +80,14 @@ func encodeAll[From, To any](from []From, encode func(From) To) []To {
 		to[i] = encode(one)
 	}
 	return to
+}
+
+// orEmpty is texts, and never nil.
+func orEmpty(texts []string) []string {
+	if texts == nil {
+		return []string{}
+	}
+	return texts
 }
 
 // replayed is the header Idempotent-Replayed, which is absent when it isn't so.

@@ -33,6 +33,19 @@ func ifMatch(header *string) (revision int64, err error) {
 	return revision, nil
 }
 
+// optionalIfMatch gives the revision that a change was made from, or nil for a
+// change of whatever is there: without the header, or with "*".
+func optionalIfMatch(header *string) (*int64, error) {
+	if header == nil || *header == "*" {
+		return nil, nil
+	}
+	revision, err := ifMatch(header)
+	if err != nil {
+		return nil, err
+	}
+	return &revision, nil
+}
+
 // entityTag tells a quoted string of visible characters.
 func entityTag(s string) bool {
 	if len(s) < 2 || s[0] != '"' || s[len(s)-1] != '"' {

@@ -42,7 +42,7 @@ func TestCreateAccount_ShowsTheCodeOfAnUnverifiedEmail(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := &EmailChange{ID: "00000000-0000-0000-0000-000000000002", Code: "12345678", ExpiresAt: verifiedAt.UTC()}
+	want := &EmailChange{ID: "00000000-0000-0000-0000-000000000002", Email: "a@b.de", Code: "12345678", ExpiresAt: verifiedAt.UTC()}
 	if diff := cmp.Diff(want, got.EmailChange); diff != "" {
 		t.Errorf("email_change (-want +got):\n%s", diff)
 	}
@@ -169,14 +169,17 @@ func TestLookup_AsksForTheKeyThatWasGiven(t *testing.T) {
 	}
 }
 
-func TestCreateTenant_HasTheDefaultPolicy(t *testing.T) {
+func TestCreateTenant_HasItsDefaults(t *testing.T) {
 	t.Parallel()
-	for body, policy := range map[string]string{`{"name":"acme"}`: "ascii", `{"name":"acme","handle_policy":"unicode"}`: "unicode"} {
+	for body, want := range map[string]tenancy.NewTenant{
+		`{"name":"acme"}`: {Name: "acme", HandlePolicy: "ascii", IdentityState: "open"},
+		`{"name":"acme","handle_policy":"unicode","identity_state":"importing"}`: {Name: "acme", HandlePolicy: "unicode", IdentityState: "importing"},
+	} {
 		a := newTestAPI(t, testOptions{})
 		if w := a.do(t, request{method: "POST", target: "/v1/tenants", body: body, token: "operator"}); w.Code != http.StatusCreated {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		if diff := cmp.Diff(any(tenancy.NewTenant{Name: "acme", HandlePolicy: policy}), a.store.got); diff != "" {
+		if diff := cmp.Diff(any(want), a.store.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", body, diff)
 		}
 	}

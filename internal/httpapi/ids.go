@@ -14,6 +14,22 @@ func accountID(text string) (id domain.AccountID, err error) {
 	return id, parseID(&id, text, "account_not_found", "There is no account with this id.")
 }
 
+// changeID gives the zero id, which no change has, for what isn't an id: the
+// account that the path names is judged first.
+func changeID(text string) (id domain.EmailChangeID) {
+	_ = id.UnmarshalText([]byte(text)) // leaves id alone when it fails
+	return id
+}
+
+// clientID reads a public client's id, which has a spelling of its own.
+func clientID(text string) (domain.ClientID, error) {
+	id, ok := tenancy.ParseClientIDText(text)
+	if !ok {
+		return domain.ClientID{}, domain.NotFound("client_not_found", "There is no client of that id here.")
+	}
+	return id, nil
+}
+
 func principalID(text string) (id domain.PrincipalID, err error) {
 	return id, parseID(&id, text, "principal_not_found", "There is no principal of that id here.")
 }

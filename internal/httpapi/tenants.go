@@ -12,6 +12,7 @@ func (s *server) CreateTenant(ctx context.Context, request CreateTenantRequestOb
 	tenant, again, err := s.administration.CreateTenant(ctx, caller(ctx), tenancy.NewTenant{
 		Name:           request.Body.Name,
 		HandlePolicy:   string(cmp.Or(orZero(request.Body.HandlePolicy), ASCII)),
+		IdentityState:  string(cmp.Or(orZero(request.Body.IdentityState), IdentityStateOpen)),
 		IdempotencyKey: orZero(request.Params.IdempotencyKey),
 	})
 	if err != nil {

@@ -181,7 +181,11 @@ func TestDelete_FreesTheEmailAndHoldsTheHandle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d.expectState(t, state{Accounts: []string{"ada - deleted rev 2"}, Claims: []string{"handle ada of ada"}})
+	d.expectState(t, state{
+		Accounts: []string{"ada - deleted rev 2"},
+		Claims:   []string{"handle ada of ada"},
+		Events:   []string{"ada 1 account.created by principal [handle email]", "ada 2 account.deleted by principal [handle email]"},
+	})
 	_, err = d.Get(t.Context(), d.scope, a.ID)
 	expectCode(t, err, domain.KindNotFound, "account_not_found")
 	_, err = d.LookupHandle(t.Context(), d.scope, "ada")

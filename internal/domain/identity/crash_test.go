@@ -93,11 +93,34 @@ func life(ctx context.Context, d *directory) error {
 	if _, err := d.tryCreate(ctx, "loser", "taken@example.com"); stopped(err) {
 		return err
 	}
+	if err := lifeOfAnEmail(ctx, d); err != nil {
+		return err
+	}
 	a, err := d.LookupHandle(ctx, d.scope, "ada")
 	if err != nil {
 		return err
 	}
 	return d.Delete(ctx, d.scope, a.ID, a.Revision)
+}
+
+// lifeOfAnEmail gives an account its first address, another, the same anew, a
+// taken one in vain, and none.
+func lifeOfAnEmail(ctx context.Context, d *directory) error {
+	created, err := d.tryCreate(ctx, "eve", "")
+	if err != nil {
+		return err
+	}
+	eve := created.Account.ID
+	for _, email := range []string{"first@example.com", "second@example.com", "Second@example.com"} {
+		if _, err := d.tryChangeEmail(ctx, eve, email); err != nil {
+			return err
+		}
+	}
+	if _, err := d.tryChangeEmail(ctx, eve, "taken@example.com"); stopped(err) {
+		return err
+	}
+	_, err = d.RemoveEmail(ctx, d.scope, eve, nil)
+	return err
 }
 
 func TestCrash_AtEveryPoint_IsRecovered(t *testing.T) {
@@ -143,6 +166,8 @@ func (d *directory) crashAndRecover(t *testing.T, point string, nth int) {
 	d.expectNoOrphanResolves(t)
 	d.expectEveryKeyUsable(t, "ada", "ada@example.com")
 	d.expectEveryKeyUsable(t, "loser", "loser@example.com")
+	d.expectEveryKeyUsable(t, "eve", "first@example.com")
+	d.expectEveryKeyUsable(t, "eve", "second@example.com")
 	d.checkInvariants(t, true)
 }
 
@@ -213,5 +238,6 @@ func TestKilledBetweenClaimAndCommit_EmailIsTakenAfterTheDeadline(t *testing.T) 
 	d.expectState(t, state{
 		Accounts: []string{"heir contested@example.com active rev 1"},
 		Claims:   []string{"email contested@example.com of heir", "handle heir of heir"},
+		Events:   []string{"heir 1 account.created by principal [handle email]"},
 	})
 }

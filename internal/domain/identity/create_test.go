@@ -71,7 +71,11 @@ func handleRace(t *testing.T, d *directory) {
 	if won := winners(t, race(d, 3, func(i int) (string, string) { return cases[i], "" })); won != 1 {
 		t.Fatalf("%d creations won, want 1", won)
 	}
-	d.expectState(t, state{Accounts: []string{"ada - active rev 1"}, Claims: []string{"handle ada of ada"}})
+	d.expectState(t, state{
+		Accounts: []string{"ada - active rev 1"},
+		Claims:   []string{"handle ada of ada"},
+		Events:   []string{"ada 1 account.created by principal [handle]"},
+	})
 }
 
 func TestCreate_ThenFoundByEverySpellingOfItsKeys(t *testing.T) {
@@ -81,6 +85,7 @@ func TestCreate_ThenFoundByEverySpellingOfItsKeys(t *testing.T) {
 	d.expectState(t, state{
 		Accounts: []string{"ada.lovelace ada@xn--bcher-kva.example active rev 1"},
 		Claims:   []string{"email ada@xn--bcher-kva.example of ada.lovelace", "handle ada.lovelace of ada.lovelace"},
+		Events:   []string{"ada.lovelace 1 account.created by principal [handle email]"},
 	})
 	for _, handle := range []string{"ada.lovelace", "ADA.LOVELACE"} {
 		if found, err := d.LookupHandle(t.Context(), d.scope, handle); err != nil || found.ID != a.ID {
@@ -154,7 +159,9 @@ func TestCreate_Unverified_ClaimsNothingAndBeginsAChange(t *testing.T) {
 	}
 	d.create(t, "squatted", email) // an unverified address is nobody's
 	d.expectState(t, state{
-		Accounts: []string{"ada - active rev 1", "squatted ada@example.com active rev 1"},
-		Claims:   []string{"email ada@example.com of squatted", "handle ada of ada", "handle squatted of squatted"},
+		Accounts:     []string{"ada - active rev 1", "squatted ada@example.com active rev 1"},
+		EmailChanges: []string{"ada to ada@example.com, 0 wrong codes"},
+		Claims:       []string{"email ada@example.com of squatted", "handle ada of ada", "handle squatted of squatted"},
+		Events:       []string{"ada 1 account.created by principal [handle]", "squatted 1 account.created by principal [handle email]"},
 	})
 }

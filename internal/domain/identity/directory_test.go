@@ -78,6 +78,24 @@ func (d *directory) tryCreate(ctx context.Context, handle, email string) (Create
 	return d.Create(ctx, d.scope, req)
 }
 
+// changeEmail begins a change of an account's address and confirms it.
+func (d *directory) changeEmail(t testing.TB, account domain.AccountID, email string) Account {
+	t.Helper()
+	a, err := d.tryChangeEmail(t.Context(), account, email)
+	if err != nil {
+		t.Fatalf("change the address to %s: %v", email, err)
+	}
+	return a
+}
+
+func (d *directory) tryChangeEmail(ctx context.Context, account domain.AccountID, email string) (Account, error) {
+	begun, err := d.BeginEmailChange(ctx, d.scope, account, BeginEmailChange{Email: email})
+	if err != nil {
+		return Account{}, err
+	}
+	return d.ConfirmEmailChange(ctx, d.scope, account, begun.ID, begun.Code)
+}
+
 // expire brings every prepared operation's deadline into the past, so that a
 // test need not wait for it.
 func (d *directory) expire(t testing.TB) {

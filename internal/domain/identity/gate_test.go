@@ -51,6 +51,21 @@ var served = map[string]call{
 		_, err := s.Patch(ctx, scope, id, 1, AccountPatch{Status: &disabled})
 		return err
 	},
+	"BeginEmailChange": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
+		_, err := s.BeginEmailChange(ctx, scope, id, BeginEmailChange{Email: "new@example.com"})
+		return err
+	},
+	"ConfirmEmailChange": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
+		_, err := s.ConfirmEmailChange(ctx, scope, id, domain.RandomID[domain.EmailChangeKind](), "00000000")
+		return err
+	},
+	"CancelEmailChange": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
+		return s.CancelEmailChange(ctx, scope, id, domain.RandomID[domain.EmailChangeKind]())
+	},
+	"RemoveEmail": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
+		_, err := s.RemoveEmail(ctx, scope, id, nil)
+		return err
+	},
 	"Delete": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
 		return s.Delete(ctx, scope, id, 1)
 	},

@@ -70,6 +70,7 @@ func stateOf(made ...CreateAccount) state {
 	for _, req := range made {
 		s.Accounts = append(s.Accounts, req.Handle+" "+*req.Email+" active rev 1")
 		s.Claims = append(s.Claims, "email "+*req.Email+" of "+req.Handle, "handle "+req.Handle+" of "+req.Handle)
+		s.Events = append(s.Events, req.Handle+" 1 account.created by principal [handle email]")
 	}
 	s.sort()
 	return s

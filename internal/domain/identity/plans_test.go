@@ -20,6 +20,7 @@ func TestPlans_AreOnTheirKeys(t *testing.T) {
 	statements := map[string]string{ // and the last column that the index must be searched by
 		sqlReadClaims:        "key",
 		sqlReadAccounts:      "account_id",
+		sqlReadDevices:       "device_id",
 		sqlReadOperations:    "record_id",
 		sqlLockOperations:    "record_id",
 		sqlDemandCreated:     "account_id",
@@ -33,7 +34,18 @@ func TestPlans_AreOnTheirKeys(t *testing.T) {
 		sqlStandingOperation: "record_id",
 		sqlEndEmailChange:    "account_id",
 		sqlReadEmailChange:   "account_id",
+		sqlLockEmailChange:   "account_id",
+		sqlCancelEmailChange: "account_id",
+		sqlCountWrongCode:    "account_id",
+		sqlVerifyEmail:       "account_id",
+		sqlChangeEmail:       "account_id",
+		sqlRemoveEmail:       "account_id",
+		sqlDemandRevision:    "account_id",
+		sqlDemandOperation:   "record_id",
+		sqlDemandDecided:     "record_id",
+		sqlMarkCommitted:     "record_id",
 		sqlClaimsOfOwners:    "owner_id",
+		sqlWriteEvents:       "number", // of the counter
 	}
 	check := func(when string) {
 		for sql, column := range statements {

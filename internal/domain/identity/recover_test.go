@@ -64,6 +64,7 @@ func TestCommit_AfterAnAbort_DoesNotPass(t *testing.T) {
 	d.expectState(t, state{
 		Accounts: []string{"rival contested@example.com active rev 1"},
 		Claims:   []string{"email contested@example.com of rival", "handle rival of rival"},
+		Events:   []string{"rival 1 account.created by principal [handle email]"},
 	})
 }
 
@@ -144,6 +145,7 @@ func TestLookup_FinishesWhatADeathLeft(t *testing.T) {
 	d.expectState(t, state{
 		Accounts: []string{"ada - deleted rev 2"},
 		Claims:   []string{"handle ada of ada"},
+		Events:   []string{"ada 1 account.created by principal [handle email]", "ada 2 account.deleted by principal [handle email]"},
 	})
 }
 

@@ -12,12 +12,16 @@ import (
 )
 
 // state is everything that the data databases hold of a tenant, one line a row, without
-// what differs from run to run (ids, tokens, times): accounts by handle, claims
-// by key with the handle of the account that holds them, operations by state.
+// what differs from run to run (ids, tokens, times): accounts by handle, pending
+// email changes by their account's, claims by key with the handle of the account
+// that holds them, operations by state, events as "ada 1 account.created by
+// principal [handle email]".
 type state struct {
-	Accounts   []string
-	Claims     []string
-	Operations []string
+	Accounts     []string
+	EmailChanges []string
+	Claims       []string
+	Operations   []string
+	Events       []string
 }
 
 // expectState compares the whole state.
@@ -31,7 +35,7 @@ func (d *directory) expectState(t testing.TB, want state) {
 func (d *directory) state(t testing.TB) state {
 	t.Helper()
 	var s state
-	names := map[ref]string{}
+	names := recordNames{}
 	for _, a := range d.accountRows(t) {
 		if a.tenant != d.scope.Tenant {
 			continue
@@ -43,25 +47,41 @@ func (d *directory) state(t testing.TB) state {
 		if c.tenant != d.scope.Tenant {
 			continue
 		}
-		owner, known := names[c.claim.owner]
-		if !known {
-			owner = "nobody"
+		s.Claims = append(s.Claims, fmt.Sprintf("%s %s of %s", c.claim.Family, c.claim.Key, names.of(c.claim.owner)))
+	}
+	for _, c := range d.emailChangeRows(t) {
+		if c.tenant == d.scope.Tenant {
+			s.EmailChanges = append(s.EmailChanges, fmt.Sprintf("%s to %s, %d wrong codes", names.of(c.account), c.change.email, c.change.wrongCodes))
 		}
-		s.Claims = append(s.Claims, fmt.Sprintf("%s %s of %s", c.claim.Family, c.claim.Key, owner))
 	}
 	for _, o := range d.operationRows(t) {
 		if o.tenant == d.scope.Tenant {
 			s.Operations = append(s.Operations, string(o.op.state))
 		}
 	}
+	for _, e := range d.eventRows(t) {
+		if e.tenant == d.scope.Tenant {
+			s.Events = append(s.Events, d.eventLine(names, e.Event))
+		}
+	}
 	s.sort()
 	return s
 }
 
+// recordNames are what a test calls its records.
+type recordNames map[ref]string
+
+func (n recordNames) of(record ref) string {
+	if name, known := n[record]; known {
+		return name
+	}
+	return "nobody"
+}
+
 func (s *state) sort() {
-	slices.Sort(s.Accounts)
-	slices.Sort(s.Claims)
-	slices.Sort(s.Operations)
+	for _, lines := range [][]string{s.Accounts, s.EmailChanges, s.Claims, s.Operations, s.Events} {
+		slices.Sort(lines)
+	}
 }
 
 func orDash(s string) string {
@@ -72,11 +92,12 @@ func orDash(s string) string {
 }
 
 // checkInvariants holds what must be true whatever crashed: each key has one
-// owner, every committed account's keys are claimed by it under its tokens, and
-// nothing stands in a bucket that isn't its own. With settled, recovery is said
-// to have run, and nothing may be left over either.
+// owner, every committed account's keys are claimed by it under its tokens, each
+// revision has its one event, and nothing stands in a bucket that isn't its own.
+// With settled, recovery is said to have run, and nothing may be left over either.
 func (d *directory) checkInvariants(t testing.TB, settled bool) {
 	t.Helper()
+	d.checkEvents(t)
 	claims := map[tenantLink]ref{}
 	for _, c := range d.claimRows(t) {
 		key := tenantLink{c.tenant, c.claim.link}
@@ -90,6 +111,9 @@ func (d *directory) checkInvariants(t testing.TB, settled bool) {
 	}
 	known := map[tenantLink]bool{}
 	for _, a := range d.accountRows(t) {
+		if none := a.Email.IsZero(); none != a.emailToken.IsZero() || none != (a.EmailVerifiedAt == nil) {
+			t.Errorf("account %s (%s) has address %q, its token %v, verified at %v", a.ID, a.Handle, a.Email, a.emailToken, a.EmailVerifiedAt)
+		}
 		for _, l := range a.links() {
 			key := tenantLink{a.tenant, l}
 			known[key] = true
@@ -142,6 +166,22 @@ func (d *directory) claimRows(t testing.TB) []storedClaim {
 		var owner domain.RecordID
 		err = row.Scan(&c.tenant, &c.number, &family, &key, &token, &ownerFamily, &owner)
 		c.claim = claim{link: linkTo(family, key, token), owner: refTo(ownerFamily, owner)}
+		return c, err
+	})
+}
+
+type storedEmailChange struct {
+	tenant  domain.TenantID
+	account ref
+	change  pendingChange
+}
+
+func (d *directory) emailChangeRows(t testing.TB) []storedEmailChange {
+	return collect(t, d, `SELECT tenant_id, account_id, change_id, email, email_key, wrong_codes, expires_at FROM email_changes`, func(row pgx.CollectableRow) (c storedEmailChange, err error) {
+		var id domain.AccountID
+		var email, key string
+		err = row.Scan(&c.tenant, &id, &c.change.id, &email, &key, &c.change.wrongCodes, &c.change.expiresAt)
+		c.account, c.change.email = accountRef(id), RestoreEmail(email, key)
 		return c, err
 	})
 }

@@ -141,7 +141,7 @@ SELECT (SELECT coalesce(string_agg(format('ALTER TABLE %I DROP CONSTRAINT %I', $
                               WHEN a.atttypid = 'timestamptz'::regtype THEN 'now()'
                               WHEN a.atttypid = 'boolean'::regtype THEN 'true'
                               WHEN a.atttypid = 'json'::regtype THEN $q$'{}'$q$
-                              WHEN a.atttypid = 'text[]'::regtype THEN $q$'{}'$q$
+                              WHEN a.attndims > 0 THEN $q$'{}'$q$
                               WHEN a.atttypid = 'bytea'::regtype THEN $q$'\\x00'$q$
                               ELSE $q$'1'$q$ END, ', '))
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

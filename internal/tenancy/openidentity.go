@@ -12,7 +12,7 @@ import (
 // The states of a tenant's identity namespace.
 const (
 	IdentityOpen      = "open"
-	IdentityImporting = "importing" // serves nobody: imports, and what repairs them, only
+	IdentityImporting = "importing" // serves nobody yet: imports, and what maintains them, only
 )
 
 const sqlOpenIdentity = `
@@ -20,10 +20,10 @@ UPDATE tenants SET identity_state = 'open', revision = revision + 1, updated_at 
  WHERE tenant_id = $1 AND identity_state = 'importing' AND state <> 'provisioning'
 RETURNING ` + tenantColumns
 
-// OpenIdentity ends a tenant's import: from then on its namespace serves, and
-// takes no import any more but through what serves. Nothing leads back. Opening
-// an open one changes nothing. A suspended tenant's is opened too, and serves
-// once the tenant is resumed.
+// OpenIdentity ends a tenant's first import: from then on its namespace serves.
+// Nothing leads back. Opening an open one changes nothing. A suspended tenant's
+// is opened too, and serves once the tenant is resumed. Whoever calls it has
+// verified what was imported.
 //
 // Errors: forbidden; not found tenant_not_found; conflict tenant_provisioning;
 // unavailable; outcome unknown. Whoever gets one of the last two repeats it.

@@ -15,6 +15,10 @@ const (
 	DefaultDeadline   = 5 * time.Second     // of a prepared operation
 	DefaultQuarantine = 30 * 24 * time.Hour // of a deleted account's handle
 	emailChangeTerm   = 30 * time.Minute
+
+	DefaultCodeTerm    = 15 * time.Minute    // of a device code and its user code
+	DefaultRefreshTerm = 30 * 24 * time.Hour // of a refresh token
+	PollInterval       = 5 * time.Second     // between a device's polls, at first
 )
 
 // Secrets derives what is shown once. keyID says which server key did, and

@@ -42,61 +42,71 @@ func (s *Service) Create(ctx context.Context, scope tenancy.Scope, req CreateAcc
 	if err != nil {
 		return Created{}, err
 	}
+	c := &creating{account: account, change: change, actor: principalActor(scope)}
+	found, err := s.createRecord(ctx, scope.Tenant, c)
+	switch {
+	case err != nil:
+		return Created{}, err
+	case found != nil:
+		return s.replay(ctx, scope.Tenant, account, found)
+	}
+	created := Created{Account: account.Account}
+	if change != nil {
+		created.EmailChange = change.shown()
+	}
+	return created, nil
+}
+
+// createRecord runs the protocol for an account, or gives the one of its id that
+// is there already.
+func (s *Service) createRecord(ctx context.Context, tenant domain.TenantID, c *creating) (found *accountRow, err error) {
 	// From here on a caller that goes away no longer stops the work: what is
 	// prepared would stand in others' way until its deadline.
 	ctx = context.WithoutCancel(ctx)
 	for range 2 {
-		op, err := creationOf(ctx, account)
-		if err != nil {
-			return Created{}, err
+		if c.op, err = creationOf(ctx, c.account); err != nil {
+			return nil, err
 		}
-		p := &preparing{op: op}
-		if err := s.preparing.Do(ctx, s.router.Database(op.record.Number), scope.Tenant, p); err != nil {
-			return Created{}, nothingHappened(err)
+		p := &preparing{op: c.op}
+		if err := s.preparing.Do(ctx, s.router.Database(c.op.record.Number), tenant, p); err != nil {
+			return nil, nothingHappened(err)
 		}
 		switch {
 		case p.granted:
-			return s.complete(ctx, scope.Tenant, &creating{op: op, account: account, change: change, actor: principalActor(scope)})
+			return nil, s.complete(ctx, tenant, c)
 		case p.found.account != nil:
-			return s.replay(ctx, scope.Tenant, account, p.found.account)
+			return p.found.account, nil
 		case p.found.operation != nil:
-			if err := s.helpEarlier(ctx, scope.Tenant, account, p.found); err != nil {
-				return Created{}, err
+			if err := s.helpEarlier(ctx, tenant, c.account, p.found); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return Created{}, errInFlight
+	return nil, errInFlight
 }
 
 // complete runs the rest of the protocol for a prepared creation.
-func (s *Service) complete(ctx context.Context, tenant domain.TenantID, c *creating) (Created, error) {
+func (s *Service) complete(ctx context.Context, tenant domain.TenantID, c *creating) error {
 	op := c.op
 	if err := s.reach(ctx, "prepared"); err != nil {
-		return Created{}, err
+		return err
 	}
 	if err := s.claim(ctx, tenant, op); err != nil {
-		return Created{}, s.withdraw(ctx, tenant, op, err)
+		return s.withdraw(ctx, tenant, op, err)
 	}
 	if err := s.reach(ctx, "claimed"); err != nil {
-		return Created{}, err
+		return err
 	}
 	if err := s.creating.Do(ctx, s.router.Database(op.record.Number), tenant, c); err != nil {
 		if domain.KindOf(err) == domain.KindOutcomeUnknown {
-			return Created{}, err
+			return err
 		}
-		return Created{}, s.withdraw(ctx, tenant, op, err)
+		return s.withdraw(ctx, tenant, op, err)
 	}
 	if !c.committed {
-		return Created{}, s.withdraw(ctx, tenant, op, errExpired)
+		return s.withdraw(ctx, tenant, op, errExpired)
 	}
-	if err := s.reach(ctx, "committed"); err != nil {
-		return Created{}, err
-	}
-	created := Created{Account: c.account.Account}
-	if c.change != nil {
-		created.EmailChange = c.change.shown()
-	}
-	return created, nil
+	return s.reach(ctx, "committed")
 }
 
 var (

@@ -105,7 +105,7 @@ func enter(ctx context.Context, n *notes, e tenancy.Entry) error {
 	return tenancy.Run(ctx, n.db, e, func(context.Context, *tenancy.Tx) error { return nil })
 }
 
-// admission is a row of the table that the migration of the gates has in its
+// admission is a row of the table that the last migration of enter has in its
 // comment: which states of each gate admit a purpose.
 type admission struct {
 	purpose                  tenancy.Purpose
@@ -120,7 +120,7 @@ func (a admission) admits(tenant, number, identity string, touchesIdentity bool)
 // admissions reads the table, so that it says what enter does.
 func admissions(t *testing.T) (all []admission) {
 	t.Helper()
-	source, err := fs.ReadFile(migrations.Data, "data/00001_gates.sql")
+	source, err := fs.ReadFile(migrations.Data, "data/00006_maintenance.sql")
 	must(t, err)
 	gap := regexp.MustCompile(` {2,}`)
 	states := func(column string) []string {

@@ -16,14 +16,11 @@ type storedEvent struct {
 
 // eventRows are the events in the order of their streams.
 func (d *directory) eventRows(t testing.TB) []storedEvent {
-	return collect(t, d, `
-SELECT tenant_id, number, sequence, family, record_id, revision, kind, fields, actor_kind, actor_id, at
-  FROM events ORDER BY tenant_id, number, sequence`, func(row pgx.CollectableRow) (e storedEvent, err error) {
-		var actor *domain.RecordID
-		err = row.Scan(&e.tenant, &e.Number, &e.Sequence, &e.Family, &e.Record, &e.Revision, &e.Kind, &e.Fields, &e.Actor.Kind, &actor, &e.At)
-		e.Actor.ID = orZero(actor)
-		return e, err
-	})
+	return collect(t, d, `SELECT tenant_id, `+eventColumns+` FROM events e ORDER BY tenant_id, number, sequence`,
+		func(row pgx.CollectableRow) (e storedEvent, err error) {
+			e.Event, err = scanEvent(row, &e.tenant)
+			return e, err
+		})
 }
 
 // eventLine is an event without what differs from run to run. A principal that

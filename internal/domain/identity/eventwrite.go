@@ -29,7 +29,7 @@ SELECT $1, e.number, e.family, e.record_id, e.revision, c.last - e.behind, e.kin
 // whoever else would write to the same streams waits from here to the commit.
 func queueEvents(tx *tenancy.Tx, now time.Time, events ...event) {
 	slices.SortStableFunc(events, func(a, b event) int { return int(a.record.Number) - int(b.record.Number) })
-	var rows eventColumns
+	var rows eventColumnsOf
 	for _, e := range events {
 		rows.add(e)
 	}
@@ -39,8 +39,8 @@ func queueEvents(tx *tenancy.Tx, now time.Time, events ...event) {
 		rows.kinds, rows.fields, rows.actorKinds, rows.actors)
 }
 
-// eventColumns are events as columns, for unnest, in the order of their numbers.
-type eventColumns struct {
+// eventColumnsOf are events as columns, for unnest, in the order of their numbers.
+type eventColumnsOf struct {
 	numbers                             []int16
 	families, kinds, fields, actorKinds []string
 	records                             [][16]byte
@@ -51,7 +51,7 @@ type eventColumns struct {
 	counts  []int64 // of its events
 }
 
-func (c *eventColumns) add(e event) {
+func (c *eventColumnsOf) add(e event) {
 	number := int16(e.record.Number)
 	c.numbers = append(c.numbers, number)
 	c.families = append(c.families, string(e.record.Family))
@@ -67,7 +67,7 @@ func (c *eventColumns) add(e event) {
 	c.counts[len(c.counts)-1]++
 }
 
-func (c *eventColumns) countBehind() {
+func (c *eventColumnsOf) countBehind() {
 	for _, count := range c.counts {
 		for behind := count - 1; behind >= 0; behind-- {
 			c.behind = append(c.behind, behind)

@@ -69,6 +69,14 @@ var served = map[string]call{
 	"Delete": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
 		return s.Delete(ctx, scope, id, 1)
 	},
+	"AccountEvents": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
+		_, err := s.AccountEvents(ctx, scope, id, 0, 10)
+		return err
+	},
+	"Feed": func(ctx context.Context, s *Service, scope tenancy.Scope, _ domain.AccountID) error {
+		_, err := s.Feed(ctx, scope, FeedPosition{}, 10)
+		return err
+	},
 	"Recovery": func(ctx context.Context, s *Service, scope tenancy.Scope, _ domain.AccountID) error {
 		_, err := s.Recovery(ctx, scope)
 		return err

@@ -31,6 +31,8 @@ type accountColumnsOf struct {
 	statuses, handles, handleKeys, attributes  []string
 	skeletons, emails, emailKeys, displayNames []*string
 	fingerprints                               [][]byte
+	verifiedAts                                []*time.Time
+	createdAts                                 []time.Time
 }
 
 func (c *accountColumnsOf) add(a *accountRow) {
@@ -46,11 +48,13 @@ func (c *accountColumnsOf) add(a *accountRow) {
 	c.displayNames = append(c.displayNames, a.DisplayName)
 	c.attributes = append(c.attributes, string(a.Attributes))
 	c.fingerprints = append(c.fingerprints, a.fingerprint)
+	c.verifiedAts = append(c.verifiedAts, a.EmailVerifiedAt)
+	c.createdAts = append(c.createdAts, a.CreatedAt)
 }
 
 func (c *accountColumnsOf) queue(tx *tenancy.Tx, now time.Time) {
 	tx.Queue(sqlInsertAccounts, now, c.numbers, c.ids, c.statuses, c.handles, c.handleKeys, c.tokens,
-		c.skeletons, c.emails, c.emailKeys, c.displayNames, c.attributes, c.fingerprints)
+		c.skeletons, c.emails, c.emailKeys, c.verifiedAts, c.displayNames, c.attributes, c.fingerprints, c.createdAts)
 }
 
 // linkColumns are claims as columns, for unnest.

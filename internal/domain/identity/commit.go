@@ -20,8 +20,32 @@ type creating struct {
 	account *accountRow
 	change  *emailChange // begins with the account, if not nil
 	actor   Actor
+	history history
 
 	committed bool
+}
+
+// history are times that lie before the commit, of an account that was another
+// directory's. A nil one is the commit's.
+type history struct{ createdAt, verifiedAt *time.Time }
+
+// date gives the account its revision and times.
+func (c *creating) date(now time.Time) {
+	a := c.account
+	a.Revision, a.UpdatedAt = 1, now
+	a.CreatedAt = earlier(c.history.createdAt, now)
+	if !a.Email.IsZero() {
+		verifiedAt := earlier(c.history.verifiedAt, now)
+		a.EmailVerifiedAt = &verifiedAt
+	}
+}
+
+// earlier is the time given, if it isn't nil or later than now.
+func earlier(given *time.Time, now time.Time) time.Time {
+	if given == nil || given.After(now) {
+		return now
+	}
+	return *given
 }
 
 const sqlInsertAccounts = `
@@ -30,13 +54,12 @@ INSERT INTO accounts (tenant_id, number, account_id, revision, status, handle, h
                       display_name, attributes, fingerprint, created_at, updated_at)
 SELECT $1, a.number, a.account_id, 1, a.status, a.handle, a.handle_key, a.token,
        a.skeleton_key, CASE WHEN a.skeleton_key IS NOT NULL THEN a.token END,
-       a.email, a.email_key, CASE WHEN a.email_key IS NOT NULL THEN a.token END,
-       CASE WHEN a.email_key IS NOT NULL THEN $2::timestamptz END,
-       a.display_name, a.attributes::json, a.fingerprint, $2, $2
+       a.email, a.email_key, CASE WHEN a.email_key IS NOT NULL THEN a.token END, a.verified_at,
+       a.display_name, a.attributes::json, a.fingerprint, a.created_at, $2
   FROM unnest($3::smallint[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::text[],
-              $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[])
+              $10::text[], $11::text[], $12::timestamptz[], $13::text[], $14::text[], $15::bytea[], $16::timestamptz[])
        AS a (number, account_id, status, handle, handle_key, token, skeleton_key,
-             email, email_key, display_name, attributes, fingerprint)
+             email, email_key, verified_at, display_name, attributes, fingerprint, created_at)
 ON CONFLICT DO NOTHING`
 
 const sqlClearPrepared = `
@@ -63,7 +86,6 @@ func (s *Service) createAll(ctx context.Context, db *postgres.Database, tenant d
 		asked.add(c.op)
 	}
 	var chosen []*creating
-	var committedAt time.Time
 	err := tenancy.Run(ctx, db, s.entry(tenant, asked.numbers), func(ctx context.Context, tx *tenancy.Tx) error {
 		mine, now, err := lockPrepared(ctx, tx, &asked)
 		if err != nil {
@@ -77,6 +99,7 @@ func (s *Service) createAll(ctx context.Context, db *postgres.Database, tenant d
 				continue
 			}
 			chosen = append(chosen, c)
+			c.date(now)
 			rows.add(c.account)
 			done.add(c.op)
 			if c.change != nil {
@@ -86,7 +109,6 @@ func (s *Service) createAll(ctx context.Context, db *postgres.Database, tenant d
 		if len(chosen) == 0 {
 			return nil
 		}
-		committedAt = now
 		rows.queue(tx, now)
 		for _, c := range chosen {
 			tx.Queue(sqlClearPrepared, int16(c.op.record.Number), c.op.record.Family, c.op.record.ID, c.op.token)
@@ -100,10 +122,6 @@ func (s *Service) createAll(ctx context.Context, db *postgres.Database, tenant d
 	}
 	for _, c := range chosen {
 		c.committed = true
-		c.account.Revision, c.account.CreatedAt, c.account.UpdatedAt = 1, committedAt, committedAt
-		if !c.account.Email.IsZero() {
-			c.account.EmailVerifiedAt = &committedAt
-		}
 	}
 	return nil
 }

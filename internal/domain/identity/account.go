@@ -25,8 +25,8 @@ type Account struct {
 	ID              domain.AccountID
 	Revision        int64 // from 1
 	Status          Status
-	Handle          Handle
-	Email           Email // zero while none is verified
+	Handle          Handle // zero for a tombstone that is out of its quarantine
+	Email           Email  // zero while none is verified
 	EmailVerifiedAt *time.Time
 	DisplayName     *string         // at most 200 characters
 	Attributes      json.RawMessage // a JSON object of the tenant's own, at most 16 KiB
@@ -44,8 +44,12 @@ type accountRow struct {
 	quarantinedUntil *time.Time // a tombstone holds its handle until then
 }
 
-// links are the claims that back the record.
+// links are the claims that back the record. A tombstone that is out of its
+// quarantine has none.
 func (a *accountRow) links() []link {
+	if a.Handle.IsZero() {
+		return nil
+	}
 	links := []link{linkTo(domain.FamilyHandle, a.Handle.Key(), a.handleToken)}
 	if skeleton := a.Handle.Skeleton(); skeleton != "" {
 		links = append(links, linkTo(domain.FamilyHandle, skeleton, a.skeletonToken))
@@ -91,19 +95,18 @@ const accountColumns = `a.account_id, a.revision, a.status,
 // scanAccount scans what the caller's columns begin with, then accountColumns.
 func scanAccount(row pgx.CollectableRow, before ...any) (*accountRow, error) {
 	var a accountRow
-	var handle, handleKey string
-	var skeleton, email, emailKey *string
-	var skeletonToken, emailToken *domain.Token
+	var handle, handleKey, skeleton, email, emailKey *string
+	var handleToken, skeletonToken, emailToken *domain.Token
 	err := row.Scan(append(before, &a.ID, &a.Revision, &a.Status,
-		&handle, &handleKey, &a.handleToken, &skeleton, &skeletonToken,
+		&handle, &handleKey, &handleToken, &skeleton, &skeletonToken,
 		&email, &emailKey, &emailToken, &a.EmailVerifiedAt,
 		&a.DisplayName, &a.Attributes, &a.fingerprint, &a.CreatedAt, &a.UpdatedAt, &a.quarantinedUntil)...)
 	if err != nil {
 		return nil, err
 	}
-	a.Handle = RestoreHandle(handle, handleKey, orZero(skeleton))
+	a.Handle = RestoreHandle(orZero(handle), orZero(handleKey), orZero(skeleton))
 	a.Email = RestoreEmail(orZero(email), orZero(emailKey))
-	a.skeletonToken, a.emailToken = orZero(skeletonToken), orZero(emailToken)
+	a.handleToken, a.skeletonToken, a.emailToken = orZero(handleToken), orZero(skeletonToken), orZero(emailToken)
 	return &a, nil
 }
 

@@ -14,6 +14,7 @@ import (
 const (
 	DefaultDeadline   = 5 * time.Second     // of a prepared operation
 	DefaultQuarantine = 30 * 24 * time.Hour // of a deleted account's handle
+	DefaultRetention  = 90 * 24 * time.Hour // of events, of revoked devices and of tombstones
 	emailChangeTerm   = 30 * time.Minute
 
 	DefaultCodeTerm    = 15 * time.Minute    // of a device code and its user code
@@ -32,6 +33,7 @@ type Secrets interface {
 type Options struct {
 	Deadline   time.Duration // DefaultDeadline if 0
 	Quarantine time.Duration // DefaultQuarantine if 0
+	Retention  time.Duration // DefaultRetention if 0
 	Faults     Faults        // nil in production
 	Tracing    trace.TracerProvider
 }
@@ -44,6 +46,7 @@ type Service struct {
 	reserved   Reserved
 	deadline   time.Duration
 	quarantine time.Duration
+	retention  time.Duration
 	faults     Faults
 	tracer     trace.Tracer
 	metrics    metrics
@@ -69,6 +72,9 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 	if options.Quarantine == 0 {
 		options.Quarantine = DefaultQuarantine
 	}
+	if options.Retention == 0 {
+		options.Retention = DefaultRetention
+	}
 	if options.Faults == nil {
 		options.Faults = noFaults{}
 	}
@@ -89,6 +95,7 @@ func newService(router *postgres.Router, purpose tenancy.Purpose, secrets Secret
 		reserved:   DefaultReserved(),
 		deadline:   options.Deadline,
 		quarantine: options.Quarantine,
+		retention:  options.Retention,
 		faults:     options.Faults,
 		tracer:     options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/identity"),
 		metrics:    newMetrics(),

@@ -93,7 +93,7 @@ func TestCommands_AnOperatorIsMadeAndCallsAndIsStopped(t *testing.T) {
 
 	// HOLDFAST_OPERATOR_KEY does where there is no other.
 	got := execute(t, []string{"HOLDFAST_URL=" + s.url, "HOLDFAST_OPERATOR_KEY=" + key.APIKey}, "tenant", "list")
-	if diff := cmp.Diff(result{exitOK, "ID  NAME  STATE  HANDLES  CREATED\n", ""}, got, cmp.AllowUnexported(result{})); diff != "" {
+	if diff := cmp.Diff(result{exitOK, "ID  NAME  STATE  HANDLES  NAMESPACE  CREATED\n", ""}, got, cmp.AllowUnexported(result{})); diff != "" {
 		t.Errorf("tenant list (-want +got):\n%s", diff)
 	}
 	s.said(t, "operator", "key", "revoke", spare.ID)
@@ -214,10 +214,15 @@ func TestCommands_ErrorsAreInPlainWords(t *testing.T) {
 			`^holdfast: http://127.0.0.1:1 doesn't answer: .*connection refused\n$`},
 		"somebody else at the address": {[]string{"HOLDFAST_URL=" + stranger.URL, "HOLDFAST_API_KEY=" + s.operatorKey}, "tenant list", exitFailed,
 			`^holdfast: http://\S+ answers with HTTP status 404, and not as Holdfast does\n$`},
-		"no key":                  {nil, "tenant list", exitUsage, `^holdfast: the configuration is wrong:\nHOLDFAST_API_KEY: is required`},
-		"a word too few":          {operator, "principal disable " + nobody, exitUsage, `^holdfast: usage: holdfast principal disable TENANT PRINCIPAL`},
-		"a name for an id":        {operator, "tenant show acme", exitUsage, `^holdfast: TENANT "acme" is not an id\n`},
-		"a way up the path":       {operator, "key revoke " + nobody + " ..", exitUsage, `^holdfast: KEY ".." is not an id\n`},
+		"no key":                    {nil, "tenant list", exitUsage, `^holdfast: the configuration is wrong:\nHOLDFAST_API_KEY: is required`},
+		"a word too few":            {operator, "principal disable " + nobody, exitUsage, `^holdfast: usage: holdfast principal disable TENANT PRINCIPAL`},
+		"a name for an id":          {operator, "tenant show acme", exitUsage, `^holdfast: TENANT "acme" is not an id\n`},
+		"a way up the path":         {operator, "key revoke " + nobody + " ..", exitUsage, `^holdfast: KEY ".." is not an id\n`},
+		"an id of another form":     {operator, "client disable " + nobody + " " + nobody, exitUsage, `^holdfast: CLIENT "` + nobody + `" is not an id\n`},
+		"a client that isn't there": {operator, "client disable " + nobody + " hfc_" + strings.ReplaceAll(nobody, "-", ""), exitFailed, `\(tenant_not_found, request `},
+		"a URI that is nobody's": {operator, "client create " + nobody + " tv --verification-uri acme.example", exitFailed,
+			`\(verification_uri_invalid, request \S+\)\n  /verification_uri: verification_uri_invalid\n$`},
+		"no verification URI":     {operator, "client create " + nobody + " tv", exitUsage, `^holdfast: required flag\(s\) "verification-uri" not set\n`},
 		"no scopes":               {operator, "operator create second", exitUsage, `^holdfast: required flag\(s\) "scopes" not set\n`},
 		"a time that is none":     {operator, "operator key create " + nobody + " --expires-at tomorrow", exitUsage, `^holdfast: invalid argument "tomorrow"`},
 		"a command that is none":  {operator, "sweeps rnu", exitUsage, `^holdfast: unknown command "rnu"`},

@@ -9,6 +9,7 @@ import (
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // remote is what the commands over the API share.
@@ -63,11 +64,24 @@ func arguments(names ...string) cobra.PositionalArgs {
 			return fmt.Errorf("usage: %s", command.UseLine())
 		}
 		for i, name := range names {
-			if _, err := domain.ParseID[struct{}](args[i]); err != nil && name != "NAME" {
+			if !isA(name, args[i]) {
 				return fmt.Errorf("%s %q is not an id", name, args[i])
 			}
 		}
 		return nil
+	}
+}
+
+func isA(name, argument string) bool {
+	switch name {
+	case "NAME":
+		return true
+	case "CLIENT":
+		_, ok := tenancy.ParseClientIDText(argument)
+		return ok
+	default:
+		_, err := domain.ParseID[struct{}](argument)
+		return err == nil
 	}
 }
 

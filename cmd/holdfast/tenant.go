@@ -13,6 +13,7 @@ var tenantView = view[holdfast.Tenant]{
 	{"NAME", func(t holdfast.Tenant) string { return t.Name }},
 	{"STATE", func(t holdfast.Tenant) string { return t.State }},
 	{"HANDLES", func(t holdfast.Tenant) string { return t.HandlePolicy }},
+	{"NAMESPACE", func(t holdfast.Tenant) string { return t.IdentityState }},
 	{"CREATED", func(t holdfast.Tenant) string { return when(t.CreatedAt) }},
 }
 
@@ -23,14 +24,17 @@ func newTenant(r *remote) *cobra.Command {
 
 func newTenantCreate(r *remote) *cobra.Command {
 	var policy string
+	var importing bool
 	command := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Make a tenant",
 		Args:  arguments("NAME"),
 		RunE: r.call(func(ctx context.Context, api caller, args []string) (answer, error) {
-			made, err := api.CreateTenantWithResponse(ctx, nil, holdfast.NewTenant{
-				Name: args[0], HandlePolicy: (*holdfast.NewTenantHandlePolicy)(&policy),
-			})
+			want := holdfast.NewTenant{Name: args[0], HandlePolicy: (*holdfast.NewTenantHandlePolicy)(&policy)}
+			if importing {
+				want.IdentityState = new(holdfast.IdentityStateImporting)
+			}
+			made, err := api.CreateTenantWithResponse(ctx, nil, want)
 			if err != nil {
 				return answer{}, err
 			}
@@ -38,6 +42,7 @@ func newTenantCreate(r *remote) *cobra.Command {
 		}),
 	}
 	command.Flags().StringVar(&policy, "handle-policy", "ascii", "which handles are allowed, ascii or unicode; it never changes")
+	command.Flags().BoolVar(&importing, "importing", false, "take only imports until the namespace is opened")
 	return command
 }
 

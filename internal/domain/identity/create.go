@@ -77,7 +77,7 @@ func (s *Service) createRecord(ctx context.Context, tenant domain.TenantID, c *c
 		case p.found.account != nil:
 			return p.found.account, nil
 		case p.found.operation != nil:
-			if err := s.helpEarlier(ctx, tenant, c.account, p.found); err != nil {
+			if err := s.helpEarlier(ctx, tenant, c.account.fingerprint, p.found); err != nil {
 				return nil, err
 			}
 		}

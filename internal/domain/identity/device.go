@@ -73,6 +73,24 @@ func (d *deviceRow) holds(claim link, now time.Time) bool {
 	return len(links) == 1 && links[0] == claim && now.Before(*d.ExpiresAt)
 }
 
+// fields are the names of those that the device has.
+func (d *deviceRow) fields() []string {
+	var fields []string
+	if !d.Account.IsZero() {
+		fields = append(fields, "account_id")
+	}
+	if !d.Client.IsZero() {
+		fields = append(fields, "client_id")
+	}
+	if d.Label != nil {
+		fields = append(fields, "label")
+	}
+	if len(d.Scopes) > 0 {
+		fields = append(fields, "scopes")
+	}
+	return append(fields, "status")
+}
+
 const deviceColumns = `d.device_id, d.revision, d.status, d.account_id, d.label, d.client_id, d.scopes,
        d.user_code, d.user_code_token, d.expires_at, d.secret_hash, d.server_key_id,
        d.poll_interval, d.polled_at, d.paced_at,

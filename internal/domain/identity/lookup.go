@@ -38,36 +38,49 @@ func (s *Service) LookupEmail(ctx context.Context, scope tenancy.Scope, email st
 	return s.lookup(ctx, scope.Tenant, linkTo(domain.FamilyEmail, e.Key(), domain.Token{}))
 }
 
-// lookup reads the claim of a key and then the record that it leads to, and
-// answers only when both agree on key and token. A claim that leads to work
-// which anybody may finish gets it finished, and one more try; one whose
-// operation is still within its deadline is not found yet.
+// lookup finds the account that holds a key.
 func (s *Service) lookup(ctx context.Context, tenant domain.TenantID, key link) (Account, error) {
+	owner, err := s.holder(ctx, tenant, key)
+	if err != nil {
+		return Account{}, err
+	}
+	if owner == nil {
+		return Account{}, errUnresolved
+	}
+	return owner.account.Account, nil
+}
+
+// holder reads the claim of a key and then the record that it leads to, and
+// answers only when both agree on key and token; nil otherwise. A claim that
+// leads to work which anybody may finish gets it finished, and one more try; one
+// whose operation is still within its deadline is not found yet.
+func (s *Service) holder(ctx context.Context, tenant domain.TenantID, key link) (*reading, error) {
+	light := key.Family != domain.FamilyDeviceCode // whose expiry is judged by the device's clock
 	for try := range 2 {
 		c, err := s.resolve(ctx, tenant, key)
 		if err != nil {
-			return Account{}, err
+			return nil, err
 		}
-		if c == nil {
-			return Account{}, errUnresolved
+		if c == nil || c.expired {
+			return nil, nil
 		}
-		owner, err := s.read(ctx, tenant, c.owner, true)
+		owner, err := s.read(ctx, tenant, c.owner, light)
 		if err != nil {
-			return Account{}, err
+			return nil, err
 		}
-		if owner.account.visible() && owner.holds(c.link) {
-			return owner.account.Account, nil
+		if owner.visible() && owner.holds(c.link) {
+			return owner, nil
 		}
 		if try > 0 {
 			break
 		}
 		recovered, err := s.recover(ctx, tenant, c.owner)
 		if err != nil {
-			return Account{}, err
+			return nil, err
 		}
 		if !recovered {
 			break
 		}
 	}
-	return Account{}, errUnresolved
+	return nil, nil
 }

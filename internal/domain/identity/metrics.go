@@ -15,6 +15,8 @@ type metrics struct {
 	claims     metric.Int64Counter
 	outcomes   map[claimOutcome]metric.MeasurementOption // made once: they are on every creation's way
 	recoveries metric.Int64Counter
+	guesses    metric.Int64Counter
+	reuses     metric.Int64Counter
 }
 
 type claimOutcome struct {
@@ -31,6 +33,10 @@ func newMetrics() metrics {
 		metric.WithDescription("Claims of lookup keys, by family and outcome."), metric.WithUnit("{claim}"))
 	m.recoveries, _ = meter.Int64Counter("holdfast.identity.recoveries",
 		metric.WithDescription("Unfinished work that somebody else took up or was left with, by what it was."), metric.WithUnit("{recovery}"))
+	m.guesses, _ = meter.Int64Counter("holdfast.identity.user_code_guesses",
+		metric.WithDescription("User codes that were entered, by what became of them."), metric.WithUnit("{guess}"))
+	m.reuses, _ = meter.Int64Counter("holdfast.identity.refresh_token_reuses",
+		metric.WithDescription("Refresh tokens that were shown a second time, which ended their devices."), metric.WithUnit("{token}"))
 	for _, family := range []domain.Family{domain.FamilyHandle, domain.FamilyEmail, domain.FamilyDeviceCode} {
 		for granted, outcome := range map[bool]string{true: "granted", false: "refused"} {
 			m.outcomes[claimOutcome{family, granted}] = metric.WithAttributeSet(
@@ -46,4 +52,8 @@ func (m metrics) claimed(ctx context.Context, l link, granted bool) {
 
 func (m metrics) recovered(ctx context.Context, what string) {
 	m.recoveries.Add(ctx, 1, metric.WithAttributes(attribute.String("what", what)))
+}
+
+func (m metrics) guessed(ctx context.Context, outcome string) {
+	m.guesses.Add(ctx, 1, metric.WithAttributes(attribute.String("outcome", outcome)))
 }

@@ -101,9 +101,9 @@ func (s *Service) replay(ctx context.Context, tenant domain.TenantID, asked, fou
 
 // helpEarlier looks into an earlier request with the same key that has not
 // committed. It returns nil if that one is finished and this one may go on.
-func (s *Service) helpEarlier(ctx context.Context, tenant domain.TenantID, asked *accountRow, found *reading) error {
+func (s *Service) helpEarlier(ctx context.Context, tenant domain.TenantID, fingerprint []byte, found *reading) error {
 	switch {
-	case !bytes.Equal(asked.fingerprint, found.operation.fingerprint):
+	case !bytes.Equal(fingerprint, found.operation.fingerprint):
 		return errKeyReused
 	case !found.operation.overdue(found.now):
 		return errInFlight.After(max(found.operation.deadline.Sub(found.now), time.Second))

@@ -28,6 +28,9 @@ type reading struct {
 // exists tells whether the record is committed, or a tombstone.
 func (r *reading) exists() bool { return r.account != nil || r.device != nil }
 
+// visible tells whether a reader may see the record.
+func (r *reading) visible() bool { return r.device != nil || r.account.visible() }
+
 // holds tells whether the record stands for a claim.
 func (r *reading) holds(claim link) bool {
 	switch {

@@ -31,37 +31,43 @@ type Secrets interface {
 
 // Options are what a Service may be given. The zero value is production's.
 type Options struct {
-	Deadline   time.Duration // DefaultDeadline if 0
-	Quarantine time.Duration // DefaultQuarantine if 0
-	Retention  time.Duration // DefaultRetention if 0
-	Faults     Faults        // nil in production
-	Tracing    trace.TracerProvider
+	Deadline    time.Duration // DefaultDeadline if 0
+	Quarantine  time.Duration // DefaultQuarantine if 0
+	Retention   time.Duration // DefaultRetention if 0
+	CodeTerm    time.Duration // DefaultCodeTerm if 0
+	RefreshTerm time.Duration // DefaultRefreshTerm if 0
+	Faults      Faults        // nil in production
+	Tracing     trace.TracerProvider
 }
 
 // Service is the directory of all tenants.
 type Service struct {
-	router     *postgres.Router
-	purpose    tenancy.Purpose
-	secrets    Secrets
-	reserved   Reserved
-	deadline   time.Duration
-	quarantine time.Duration
-	retention  time.Duration
-	faults     Faults
-	tracer     trace.Tracer
-	metrics    metrics
+	router      *postgres.Router
+	purpose     tenancy.Purpose
+	secrets     Secrets
+	reserved    Reserved
+	deadline    time.Duration
+	quarantine  time.Duration
+	retention   time.Duration
+	codeTerm    time.Duration
+	refreshTerm time.Duration
+	faults      Faults
+	tracer      trace.Tracer
+	metrics     metrics
 
 	// maintenance is the same directory, entered for imports, sweeps and cleanup.
 	maintenance *Service
 
-	preparing  *tenancy.Sharer[preparing]
-	claiming   *tenancy.Sharer[claiming]
-	creating   *tenancy.Sharer[creating]
-	releasing  *tenancy.Sharer[releasing]
-	aborting   *tenancy.Sharer[aborting]
-	finalizing *tenancy.Sharer[finalizing]
-	reading    *tenancy.Sharer[reading]
-	resolving  *tenancy.Sharer[resolving]
+	preparing       *tenancy.Sharer[preparing]
+	claiming        *tenancy.Sharer[claiming]
+	creating        *tenancy.Sharer[creating]
+	creatingDevices *tenancy.Sharer[creatingDevice]
+	releasing       *tenancy.Sharer[releasing]
+	aborting        *tenancy.Sharer[aborting]
+	finalizing      *tenancy.Sharer[finalizing]
+	reading         *tenancy.Sharer[reading]
+	resolving       *tenancy.Sharer[resolving]
+	polling         *tenancy.Sharer[polling]
 }
 
 // New makes the directory over the router's data databases.
@@ -74,6 +80,12 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 	}
 	if options.Retention == 0 {
 		options.Retention = DefaultRetention
+	}
+	if options.CodeTerm == 0 {
+		options.CodeTerm = DefaultCodeTerm
+	}
+	if options.RefreshTerm == 0 {
+		options.RefreshTerm = DefaultRefreshTerm
 	}
 	if options.Faults == nil {
 		options.Faults = noFaults{}
@@ -89,24 +101,28 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 
 func newService(router *postgres.Router, purpose tenancy.Purpose, secrets Secrets, options Options) *Service {
 	s := &Service{
-		router:     router,
-		purpose:    purpose,
-		secrets:    secrets,
-		reserved:   DefaultReserved(),
-		deadline:   options.Deadline,
-		quarantine: options.Quarantine,
-		retention:  options.Retention,
-		faults:     options.Faults,
-		tracer:     options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/identity"),
-		metrics:    newMetrics(),
+		router:      router,
+		purpose:     purpose,
+		secrets:     secrets,
+		reserved:    DefaultReserved(),
+		deadline:    options.Deadline,
+		quarantine:  options.Quarantine,
+		retention:   options.Retention,
+		codeTerm:    options.CodeTerm,
+		refreshTerm: options.RefreshTerm,
+		faults:      options.Faults,
+		tracer:      options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/identity"),
+		metrics:     newMetrics(),
 	}
 	s.preparing = tenancy.NewSharer("identity.prepare", s.tracer, s.prepareAll)
 	s.claiming = tenancy.NewSharer("identity.claim", s.tracer, s.claimAll)
 	s.creating = tenancy.NewSharer("identity.commit", s.tracer, s.createAll)
+	s.creatingDevices = tenancy.NewSharer("identity.commit_device", s.tracer, s.createDevices)
 	s.releasing = tenancy.NewSharer("identity.release", s.tracer, s.releaseAll)
 	s.aborting = tenancy.NewSharer("identity.abort", s.tracer, s.abortAll)
 	s.finalizing = tenancy.NewSharer("identity.finalize", s.tracer, s.finalizeAll)
 	s.reading = tenancy.NewSharer("identity.read", s.tracer, s.readAll)
 	s.resolving = tenancy.NewSharer("identity.resolve", s.tracer, s.resolveAll)
+	s.polling = tenancy.NewSharer("identity.poll", s.tracer, s.pollAll)
 	return s
 }

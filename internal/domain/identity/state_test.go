@@ -15,9 +15,12 @@ import (
 // what differs from run to run (ids, tokens, times): accounts by handle, pending
 // email changes by their account's, claims by key with the handle of the account
 // that holds them, operations by state, events as "ada 1 account.created by
-// principal [handle email]".
+// principal [handle email]". Devices go by their labels, and their claims by no
+// key.
 type state struct {
 	Accounts     []string
+	Devices      []string
+	Links        []string
 	EmailChanges []string
 	Claims       []string
 	Operations   []string
@@ -43,11 +46,16 @@ func (d *directory) state(t testing.TB) state {
 		names[accountRef(a.ID)] = a.Handle.Key()
 		s.Accounts = append(s.Accounts, fmt.Sprintf("%s %s %s rev %d", a.Handle.Key(), orDash(a.Email.Key()), a.Status, a.Revision))
 	}
+	s.addDevices(t, d, names)
 	for _, c := range d.claimRows(t) {
 		if c.tenant != d.scope.Tenant {
 			continue
 		}
-		s.Claims = append(s.Claims, fmt.Sprintf("%s %s of %s", c.claim.Family, c.claim.Key, names.of(c.claim.owner)))
+		key := c.claim.Key
+		if c.claim.Family == domain.FamilyDeviceCode {
+			key = "code"
+		}
+		s.Claims = append(s.Claims, fmt.Sprintf("%s %s of %s", c.claim.Family, key, names.of(c.claim.owner)))
 	}
 	for _, c := range d.emailChangeRows(t) {
 		if c.tenant == d.scope.Tenant {
@@ -79,7 +87,7 @@ func (n recordNames) of(record ref) string {
 }
 
 func (s *state) sort() {
-	for _, lines := range [][]string{s.Accounts, s.EmailChanges, s.Claims, s.Operations, s.Events} {
+	for _, lines := range [][]string{s.Accounts, s.Devices, s.Links, s.EmailChanges, s.Claims, s.Operations, s.Events} {
 		slices.Sort(lines)
 	}
 }
@@ -93,7 +101,8 @@ func orDash(s string) string {
 
 // checkInvariants holds what must be true whatever crashed: each key has one
 // owner, every committed account's keys are claimed by it under its tokens, each
-// revision has its one event, and nothing stands in a bucket that isn't its own.
+// revision has its one event, every device that an account got is linked to it,
+// and nothing stands in a bucket that isn't its own.
 // With settled, recovery is said to have run, and nothing may be left over either.
 func (d *directory) checkInvariants(t testing.TB, settled bool) {
 	t.Helper()
@@ -122,6 +131,7 @@ func (d *directory) checkInvariants(t testing.TB, settled bool) {
 			}
 		}
 	}
+	d.checkDevices(t, claims, known)
 	if !settled {
 		return
 	}

@@ -27,17 +27,13 @@ func makeAccounts(ctx context.Context, s *stack, n *narrator) error {
 	key := "sign-up-of-ada"
 	params := &holdfast.CreateAccountParams{IdempotencyKey: &key}
 	asked := newAccount("Ada", "Ada@Bücher.example")
-	var ada holdfast.CreatedAccount
-	steps := []struct {
-		what string
-		do   func() error
-	}{
+	return n.steps([]step{
 		{"Ada is created with a handle and a verified email", func() error {
 			created, err := client.CreateAccountWithResponse(ctx, params, asked)
 			if err != nil {
 				return err
 			}
-			ada = *created.JSON201
+			s.ada = created.JSON201.ID
 			return nil
 		}},
 		{"the same request again, with its key, is answered from the account it made", func() error {
@@ -45,29 +41,23 @@ func makeAccounts(ctx context.Context, s *stack, n *narrator) error {
 			if err != nil {
 				return err
 			}
-			return expect(again.JSON201.ID == ada.ID && again.HTTPResponse.Header.Get("Idempotent-Replayed") == "true", "another account")
+			return expect(again.JSON201.ID == s.ada && again.HTTPResponse.Header.Get("Idempotent-Replayed") == "true", "another account")
 		}},
 		{"another request with that key is refused", func() error {
 			_, err := client.CreateAccountWithResponse(ctx, params, newAccount("Eve", ""))
 			return expectCode(err, http.StatusUnprocessableEntity, "idempotency_key_reused")
 		}},
-		{"she is found by her handle in another letter case", func() error { return expectFound(ctx, client, "aDA", "", ada.ID) }},
-		{"and by her email with its domain in the other spelling", func() error { return expectFound(ctx, client, "", "ada@xn--bcher-kva.example", ada.ID) }},
-		{"her display name is changed, from revision 1 to 2", func() error { return rename(ctx, client, ada.ID, `"1"`) }},
+		{"she is found by her handle in another letter case", func() error { return expectFound(ctx, client, "aDA", "", s.ada) }},
+		{"and by her email with its domain in the other spelling", func() error { return expectFound(ctx, client, "", "ada@xn--bcher-kva.example", s.ada) }},
+		{"her display name is changed, from revision 1 to 2", func() error { return rename(ctx, client, s.ada, `"1"`) }},
 		{"a second change from revision 1 is stale, and changes nothing", func() error {
-			return expectCode(rename(ctx, client, ada.ID, `"1"`), http.StatusPreconditionFailed, "revision_stale")
+			return expectCode(rename(ctx, client, s.ada, `"1"`), http.StatusPreconditionFailed, "revision_stale")
 		}},
 		{"a handle that is an email address is refused", func() error {
 			_, err := client.CreateAccountWithResponse(ctx, nil, newAccount("ada@example.com", ""))
 			return expectCode(err, http.StatusUnprocessableEntity, "handle_invalid")
 		}},
-	}
-	for _, step := range steps {
-		if err := n.step(step.what, step.do); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 func rename(ctx context.Context, client *holdfast.ClientWithResponses, id holdfast.ID, etag string) error {

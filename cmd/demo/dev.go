@@ -18,7 +18,7 @@ func dev(ctx context.Context) error {
 		return err
 	}
 	defer os.Remove(log.Name())
-	s, err := startStack(ctx, &narrator{out: os.Stdout}, log, nil)
+	s, err := startStack(ctx, &narrator{out: os.Stdout}, log, os.Getenv("HOLDFAST_API_ADDRESS"))
 	if err != nil {
 		return hint(err)
 	}

@@ -25,10 +25,7 @@ func interruptACreation(ctx context.Context, s *stack, n *narrator) error {
 	}
 	client := s.acme.client
 	var pending *holdfast.Error
-	steps := []struct {
-		what string
-		do   func() error
-	}{
+	steps := []step{
 		{"the half-made account is found by neither key", func() error {
 			handle, email := ghost.Handle, *ghost.Email
 			_, byHandle := client.LookupAccountWithResponse(ctx, holdfast.LookupKey{Handle: &handle})

@@ -40,13 +40,13 @@ func demo(ctx context.Context) error {
 		return err
 	}
 	os.Remove(log.Name()) // nobody is told its name, and so it goes however this ends
-	s, err := startStack(ctx, n, log, anyPort)
+	s, err := startStack(ctx, n, log, "127.0.0.1:0", "HOLDFAST_METRICS_ADDRESS=127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	defer s.stop()
 	for _, chapter := range []func(context.Context, *stack, *narrator) error{
-		meetTenants, makeAccounts, raceForAnEmail, interruptACreation, lookFromOutside, stopServing,
+		meetTenants, makeAccounts, raceForAnEmail, changeAnEmail, interruptACreation, lookFromOutside, stopServing,
 	} {
 		if err := chapter(ctx, s, n); err != nil {
 			return err

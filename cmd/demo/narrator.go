@@ -10,7 +10,7 @@ import (
 type narrator struct {
 	out   io.Writer
 	began time.Time
-	steps int
+	told  int // steps
 }
 
 // chapter begins a part of the story.
@@ -31,9 +31,25 @@ func (n *narrator) step(what string, do func() error) error {
 		mark = "NO "
 	}
 	fmt.Fprintf(n.out, "  %s %-82s %8s\n", mark, what, round(took))
-	n.steps++
+	n.told++
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// step is something to do, and to tell of.
+type step struct {
+	what string
+	do   func() error
+}
+
+// steps does one after the other, up to the first that doesn't come out right.
+func (n *narrator) steps(steps []step) error {
+	for _, s := range steps {
+		if err := n.step(s.what, s.do); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -44,7 +60,7 @@ func (n *narrator) note(format string, args ...any) {
 }
 
 func (n *narrator) end() {
-	fmt.Fprintf(n.out, "\nAll %d answers were right, in %s.\n", n.steps, round(time.Since(n.began)))
+	fmt.Fprintf(n.out, "\nAll %d answers were right, in %s.\n", n.told, round(time.Since(n.began)))
 }
 
 func round(d time.Duration) time.Duration {

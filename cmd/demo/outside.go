@@ -12,17 +12,9 @@ import (
 // lookFromOutside shows that another tenant sees none of it.
 func lookFromOutside(ctx context.Context, s *stack, n *narrator) error {
 	n.chapter("The other tenant")
-	handle := "ada"
-	found, err := s.acme.client.LookupAccountWithResponse(ctx, holdfast.LookupKey{Handle: &handle})
-	if err != nil {
-		return err
-	}
-	theirs, nobodys := found.JSON200.ID, "01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f"
+	theirs, nobodys := s.ada, "01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f"
 	outside := s.globex.client
-	steps := []struct {
-		what string
-		do   func() error
-	}{
+	return n.steps([]step{
 		{"globex lists no account", func() error { return expectAccounts(ctx, s.globex, 0) }},
 		{"an id of acme's and an id of nobody's are one answer to it", func() error {
 			_, first := outside.GetAccountWithResponse(ctx, theirs)
@@ -41,13 +33,7 @@ func lookFromOutside(ctx context.Context, s *stack, n *narrator) error {
 			_, err := outside.ListTenantsWithResponse(ctx, nil)
 			return expectCode(err, http.StatusForbidden, "insufficient_scope")
 		}},
-	}
-	for _, step := range steps {
-		if err := n.step(step.what, step.do); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 func sameProblem(a, b error) bool {

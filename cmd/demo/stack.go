@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast/clients/go"
 	"github.com/holdfast-dev/holdfast/internal/launch"
@@ -18,19 +19,17 @@ type stack struct {
 	api      *launch.Process
 	worker   *launch.Process
 	log      *os.File // of both
-	settings []string // over the environment's, so that the API comes back where it was
+	settings []string // over the environment's
 
 	acme   *tenant // made by the story
 	globex *tenant
+	ada    holdfast.ID // acme's first account
 }
 
-// anyPort lets several stacks run on one machine.
-var anyPort = []string{"HOLDFAST_API_ADDRESS=127.0.0.1:0", "HOLDFAST_METRICS_ADDRESS=127.0.0.1:0"}
-
-// startStack makes the schema and starts both servers. It takes log over, and
-// closes it in the end.
-func startStack(ctx context.Context, n *narrator, log *os.File, settings []string) (s *stack, err error) {
-	s = &stack{log: log, settings: slices.Clone(settings)}
+// startStack makes the schema and starts both servers, the API at address. It
+// takes log over, and closes it in the end.
+func startStack(ctx context.Context, n *narrator, log *os.File, address string, settings ...string) (s *stack, err error) {
+	s = &stack{log: log, settings: settings}
 	defer func() {
 		if err != nil {
 			s.stop()
@@ -39,6 +38,10 @@ func startStack(ctx context.Context, n *narrator, log *os.File, settings []strin
 	if os.Getenv("HOLDFAST_CONTROL_URL") == "" {
 		return s, errors.New("no databases are configured: run make demo")
 	}
+	if address, err = ownPort(address); err != nil {
+		return s, err
+	}
+	s.settings = append(s.settings, "HOLDFAST_API_ADDRESS="+address)
 	n.chapter("Set-up")
 	if err := n.step("the schema is made in the control database and in each data database", func() error { return schemaUp(ctx) }); err != nil {
 		return s, err
@@ -54,6 +57,19 @@ func startStack(ctx context.Context, n *narrator, log *os.File, settings []strin
 	return s, err
 }
 
+// ownPort is the address with a port that is free, if it leaves the choice. It is
+// made before the API starts, whose tokens and metadata name its address.
+func ownPort(address string) (string, error) {
+	if !strings.HasSuffix(address, ":0") {
+		return address, nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
 // schemaUp runs the operator's command line, as an operator would.
 func schemaUp(ctx context.Context) error {
 	self, err := os.Executable()
@@ -67,14 +83,10 @@ func schemaUp(ctx context.Context) error {
 	return nil
 }
 
-// startAPI starts the API; after the first time, at the address it had.
+// startAPI starts the API, always at the same address.
 func (s *stack) startAPI(ctx context.Context) (err error) {
 	s.api, err = launch.Start(ctx, []string{"api"}, s.settings, s.log)
-	if err != nil {
-		return err
-	}
-	s.settings = append(s.settings, "HOLDFAST_API_ADDRESS="+s.api.Address)
-	return nil
+	return err
 }
 
 // stop ends what still runs.

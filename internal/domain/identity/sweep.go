@@ -29,6 +29,14 @@ type candidate struct {
 	deadline time.Time    // of an operation; zero for a claim
 }
 
+// page is what a step looks into.
+type page struct {
+	found []candidate
+	at    time.Time // the clock of the database before the page was read
+	busy  bool      // another worker is reading one; nothing was found
+	last  bool      // of its pass
+}
+
 type sweepKind string
 
 const (
@@ -41,41 +49,45 @@ const (
 // before their first claim.
 func (s *Service) SweepOperations(ctx context.Context, database string, family domain.Family, number domain.Number, limit int) (SweepStep, error) {
 	m := s.maintenance
-	return m.sweep(ctx, database, sweepCursor{kind: sweepOperations, family: family, number: number}, limit, m.recoverOperations)
+	return m.sweep(ctx, database, sweepCursor{kind: sweepOperations, family: family, number: number}, limit, findOperations, m.recoverOperations)
 }
 
 // SweepClaims removes the claims of one lookup family and number that their
 // owners no longer know, of all tenants, a page at a time.
 func (s *Service) SweepClaims(ctx context.Context, database string, family domain.Family, number domain.Number, limit int) (SweepStep, error) {
 	m := s.maintenance
-	recoverClaims := func(ctx context.Context, page []candidate) (int, error) {
-		return m.recoverClaims(ctx, family, number, page)
+	recoverClaims := func(ctx context.Context, p page) (int, error) {
+		return eachTenant(p.found, func(tenant domain.TenantID, some []candidate) (int, error) {
+			return m.recoverClaims(ctx, tenant, family, number, some)
+		})
 	}
-	return m.sweep(ctx, database, sweepCursor{kind: sweepClaims, family: family, number: number}, limit, recoverClaims)
+	return m.sweep(ctx, database, sweepCursor{kind: sweepClaims, family: family, number: number}, limit, findClaims, recoverClaims)
 }
 
+// sweep does one bounded step: it reads a page behind the cursor, and deals with
+// what it found.
 func (s *Service) sweep(ctx context.Context, database string, cursor sweepCursor, limit int,
-	recoverPage func(context.Context, []candidate) (int, error)) (SweepStep, error) {
+	find finder, deal func(context.Context, page) (int, error)) (SweepStep, error) {
 	db := s.router.Named(database)
 	if db == nil {
 		return SweepStep{}, fmt.Errorf("no data database %q", database)
 	}
-	page, busy, err := nextPage(ctx, db, cursor, limit)
-	if err != nil || busy {
-		return SweepStep{Busy: busy}, err
+	p, err := nextPage(ctx, db, cursor, limit, find)
+	if err != nil || p.busy {
+		return SweepStep{Busy: p.busy}, err
 	}
-	step := SweepStep{Visited: len(page), Done: len(page) < limit}
-	// A candidate that can't be recovered now, because its tenant is suspended or
+	step := SweepStep{Visited: len(p.found), Done: p.last}
+	// A candidate that can't be dealt with now, because its tenant is suspended or
 	// another database is down, is met again in the next pass.
-	step.Recovered, err = recoverPage(ctx, page)
-	if step.Recovered > 0 {
+	step.Recovered, err = deal(ctx, p)
+	if step.Recovered > 0 && !stopped(err) {
 		err = errors.Join(err, countRecovered(ctx, db, cursor, step.Recovered))
 	}
 	return step, err
 }
 
-func (s *Service) recoverOperations(ctx context.Context, page []candidate) (recovered int, err error) {
-	for _, c := range page {
+func (s *Service) recoverOperations(ctx context.Context, p page) (recovered int, err error) {
+	for _, c := range p.found {
 		did, e := s.recover(ctx, c.tenant, c.record)
 		if did && e == nil {
 			recovered++
@@ -94,23 +106,28 @@ func passing(err error) error {
 	return err
 }
 
-// recoverClaims looks into a page of claims of one family and number, tenant by
-// tenant.
-func (s *Service) recoverClaims(ctx context.Context, family domain.Family, number domain.Number, page []candidate) (recovered int, err error) {
-	for len(page) > 0 {
+// eachTenant deals with candidates tenant by tenant, and leaves out those of
+// tenants that are not served at the moment. The candidates of a tenant follow
+// each other.
+func eachTenant(found []candidate, deal func(domain.TenantID, []candidate) (int, error)) (dealt int, err error) {
+	for len(found) > 0 {
 		n := 1
-		for n < len(page) && page[n].tenant == page[0].tenant {
+		for n < len(found) && found[n].tenant == found[0].tenant {
 			n++
 		}
-		did, e := s.recoverClaimsOf(ctx, page[0].tenant, family, number, page[:n])
-		recovered += did
+		did, e := deal(found[0].tenant, found[:n])
+		dealt += did
 		err = errors.Join(err, passing(e))
-		page = page[n:]
+		if stopped(e) {
+			break
+		}
+		found = found[n:]
 	}
-	return recovered, err
+	return dealt, err
 }
 
-func (s *Service) recoverClaimsOf(ctx context.Context, tenant domain.TenantID, family domain.Family, number domain.Number, page []candidate) (recovered int, err error) {
+// recoverClaims looks into a tenant's claims of one family and number.
+func (s *Service) recoverClaims(ctx context.Context, tenant domain.TenantID, family domain.Family, number domain.Number, page []candidate) (recovered int, err error) {
 	claims, err := s.claimsOf(ctx, tenant, family, number, page)
 	if err != nil || len(claims) == 0 {
 		return 0, err

@@ -24,6 +24,10 @@ type sweepCursor struct {
 
 const sqlEnterOperator = `SELECT enter_operator()`
 
+// sqlUnsynced: a cursor that a crash of the database sets back looks into what it
+// has seen again, and that is cheap.
+const sqlUnsynced = `SET LOCAL synchronous_commit = off`
+
 const sqlBeginSweep = `
 INSERT INTO sweeps (kind, family, number, after_deadline, after_tenant, after_record, after_token, passes, visited, recovered)
 VALUES ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0)
@@ -48,29 +52,32 @@ UPDATE sweeps SET after_deadline = $4, after_tenant = $5, after_record = $6, aft
 const sqlCountRecovered = `
 UPDATE sweeps SET recovered = recovered + $4 WHERE kind = $1 AND family = $2 AND number = $3`
 
+// finder reads at most limit candidates behind the cursor, in the cursor's order,
+// as of now.
+type finder func(ctx context.Context, tx pgx.Tx, c *sweepCursor, now time.Time, limit int) ([]candidate, error)
+
 // nextPage reads the candidates behind the cursor and moves it behind them, in
 // one transaction. A short page ends the pass, and the next begins anew.
-func nextPage(ctx context.Context, db *postgres.Database, c sweepCursor, limit int) (page []candidate, busy bool, err error) {
+func nextPage(ctx context.Context, db *postgres.Database, c sweepCursor, limit int, find finder) (p page, err error) {
 	err = pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
-		var now time.Time
-		if now, busy, err = c.lock(ctx, tx); err != nil || busy {
+		if p.at, p.busy, err = c.lock(ctx, tx); err != nil || p.busy {
 			return err
 		}
-		begins := c.record.IsZero()
-		if page, err = c.read(ctx, tx, now, limit); err != nil {
+		begins := c.tenant.IsZero()
+		if p.found, err = find(ctx, tx, &c, p.at, limit); err != nil {
 			return err
 		}
-		ends := len(page) < limit
+		p.last = len(p.found) < limit
 		next := sweepCursor{}
-		if !ends {
-			last := page[len(page)-1]
-			next = sweepCursor{deadline: last.deadline, tenant: last.tenant, record: last.record.ID, token: last.token}
+		if !p.last {
+			end := p.found[limit-1]
+			next = sweepCursor{deadline: end.deadline, tenant: end.tenant, record: end.record.ID, token: end.token}
 		}
 		_, err := tx.Exec(ctx, sqlMoveSweep, c.kind, c.family, int16(c.number),
-			next.deadline, next.tenant, next.record, next.token, len(page), begins, ends, now)
+			next.deadline, next.tenant, next.record, next.token, len(p.found), begins, p.last, p.at)
 		return err
 	})
-	return page, busy, postgres.Classify(err)
+	return p, postgres.Classify(err)
 }
 
 // lock makes the cursor's row if it isn't there, and locks and reads it.
@@ -78,6 +85,7 @@ func (c *sweepCursor) lock(ctx context.Context, tx pgx.Tx) (now time.Time, busy 
 	var zero sweepCursor
 	batch := &pgx.Batch{}
 	batch.Queue(sqlEnterOperator)
+	batch.Queue(sqlUnsynced)
 	batch.Queue(sqlBeginSweep, c.kind, c.family, int16(c.number), zero.deadline, zero.tenant, zero.record, zero.token)
 	busy = true
 	batch.Queue(sqlLockSweep, c.kind, c.family, int16(c.number)).Query(func(rows pgx.Rows) error {
@@ -92,16 +100,17 @@ func (c *sweepCursor) lock(ctx context.Context, tx pgx.Tx) (now time.Time, busy 
 	return now, busy, tx.SendBatch(ctx, batch).Close()
 }
 
-func (c *sweepCursor) read(ctx context.Context, tx pgx.Tx, now time.Time, limit int) ([]candidate, error) {
-	if c.kind == sweepOperations {
-		rows, _ := tx.Query(ctx, sqlOverdueOperations, int16(c.number), c.family, now, c.deadline, c.tenant, c.record, limit)
-		return pgx.CollectRows(rows, func(row pgx.CollectableRow) (found candidate, err error) {
-			var id domain.RecordID
-			err = row.Scan(&found.tenant, &id, &found.deadline)
-			found.record = refTo(c.family, id)
-			return found, err
-		})
-	}
+func findOperations(ctx context.Context, tx pgx.Tx, c *sweepCursor, now time.Time, limit int) ([]candidate, error) {
+	rows, _ := tx.Query(ctx, sqlOverdueOperations, int16(c.number), c.family, now, c.deadline, c.tenant, c.record, limit)
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (found candidate, err error) {
+		var id domain.RecordID
+		err = row.Scan(&found.tenant, &id, &found.deadline)
+		found.record = refTo(c.family, id)
+		return found, err
+	})
+}
+
+func findClaims(ctx context.Context, tx pgx.Tx, c *sweepCursor, _ time.Time, limit int) ([]candidate, error) {
 	rows, _ := tx.Query(ctx, sqlClaimsPage, int16(c.number), c.family, c.tenant, c.record, c.token, limit)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (found candidate, err error) {
 		var family domain.Family

@@ -54,6 +54,24 @@ func (e AccountStatusFilter) Valid() bool {
 	}
 }
 
+// Defines values for DeviceStatusFilter.
+const (
+	DeviceStatusFilterApproved DeviceStatusFilter = "approved"
+	DeviceStatusFilterRevoked  DeviceStatusFilter = "revoked"
+)
+
+// Valid indicates whether the value is a known member of the DeviceStatusFilter enum.
+func (e DeviceStatusFilter) Valid() bool {
+	switch e {
+	case DeviceStatusFilterApproved:
+		return true
+	case DeviceStatusFilterRevoked:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewTenantHandlePolicy.
 const (
 	ASCII   NewTenantHandlePolicy = "ascii"
@@ -174,6 +192,19 @@ type AccountPatchStatus string
 // AccountStatusFilter defines model for AccountStatusFilter.
 type AccountStatusFilter string
 
+// Actor Who made a change.
+type Actor struct {
+	// ID The principal's or the client's; null for `holdfast`.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID *string `json:"id"`
+
+	// Kind `principal`, `client` (a public client) or `holdfast` (its own upkeep).
+	//
+	// Example: principal
+	Kind string `json:"kind"`
+}
+
 // APIKey defines model for ApiKey.
 type APIKey struct {
 	CreatedAt time.Time  `json:"created_at"`
@@ -217,6 +248,21 @@ type AskedSweep struct {
 // Example: {"plan":"pro"}
 type Attributes = json.RawMessage
 
+// AuthorizationServer defines model for AuthorizationServer.
+type AuthorizationServer struct {
+	DeviceAuthorizationEndpoint string   `json:"device_authorization_endpoint"`
+	GrantTypesSupported         []string `json:"grant_types_supported"`
+	Issuer                      string   `json:"issuer"`
+	JwksURI                     string   `json:"jwks_uri"`
+
+	// ResponseTypesSupported Empty. The RFC wants the field all the same.
+	ResponseTypesSupported                 []string `json:"response_types_supported"`
+	RevocationEndpoint                     string   `json:"revocation_endpoint"`
+	RevocationEndpointAuthMethodsSupported []string `json:"revocation_endpoint_auth_methods_supported"`
+	TokenEndpoint                          string   `json:"token_endpoint"`
+	TokenEndpointAuthMethodsSupported      []string `json:"token_endpoint_auth_methods_supported"`
+}
+
 // BatchGet defines model for BatchGet.
 type BatchGet struct {
 	Ids []ID `json:"ids"`
@@ -250,6 +296,19 @@ type Check struct {
 //
 // Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
 type ClientID = string
+
+// CodeGuess defines model for CodeGuess.
+type CodeGuess struct {
+	// AccountID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	AccountID ID `json:"account_id"`
+
+	// UserCode As it was typed.
+	//
+	// Example: wdjb mjht
+	UserCode string `json:"user_code"`
+}
 
 // CreatedAccount defines model for CreatedAccount.
 type CreatedAccount struct {
@@ -311,6 +370,168 @@ type CreatedAPIKey struct {
 	RevokedAt   *time.Time `json:"revoked_at"`
 }
 
+// CreatedDevice defines model for CreatedDevice.
+type CreatedDevice struct {
+	// AccountID Who approved it; null before.
+	AccountID  *string    `json:"account_id"`
+	ApprovedAt *time.Time `json:"approved_at"`
+
+	// ClientID The public client that it asked through.
+	//
+	// Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
+	ClientID  *string   `json:"client_id"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// DeviceCode For the device to poll with, as its client. It is shown once; there is none without a client.
+	DeviceCode *DeviceCode `json:"device_code,omitempty"`
+
+	// ExpiresAt The end of its user code, and of its device code. An approved device lives on.
+	ExpiresAt *time.Time `json:"expires_at"`
+
+	// ID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID ID `json:"id"`
+
+	// Label Example: Living room
+	Label *string `json:"label"`
+
+	// RedeemedAt When its device code was turned into tokens.
+	RedeemedAt *time.Time `json:"redeemed_at"`
+
+	// Revision Every committed change adds exactly one.
+	//
+	// Example: 1
+	Revision int64 `json:"revision"`
+
+	// Scopes Example: ["play"]
+	Scopes []string `json:"scopes"`
+
+	// Status `pending`, `approved`, `denied` or `revoked`.
+	//
+	// Example: pending
+	Status    string    `json:"status"`
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// UserCode What its user types to approve it; null for one that was imported without.
+	//
+	// Example: WDJB-MJHT
+	UserCode *string `json:"user_code"`
+}
+
+// Device defines model for Device.
+type Device struct {
+	// AccountID Who approved it; null before.
+	AccountID  *string    `json:"account_id"`
+	ApprovedAt *time.Time `json:"approved_at"`
+
+	// ClientID The public client that it asked through.
+	//
+	// Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
+	ClientID  *string   `json:"client_id"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// ExpiresAt The end of its user code, and of its device code. An approved device lives on.
+	ExpiresAt *time.Time `json:"expires_at"`
+
+	// ID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID ID `json:"id"`
+
+	// Label Example: Living room
+	Label *string `json:"label"`
+
+	// RedeemedAt When its device code was turned into tokens.
+	RedeemedAt *time.Time `json:"redeemed_at"`
+
+	// Revision Every committed change adds exactly one.
+	//
+	// Example: 1
+	Revision int64 `json:"revision"`
+
+	// Scopes Example: ["play"]
+	Scopes []string `json:"scopes"`
+
+	// Status `pending`, `approved`, `denied` or `revoked`.
+	//
+	// Example: pending
+	Status    string    `json:"status"`
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// UserCode What its user types to approve it; null for one that was imported without.
+	//
+	// Example: WDJB-MJHT
+	UserCode *string `json:"user_code"`
+}
+
+// DeviceAuthorization defines model for DeviceAuthorization.
+type DeviceAuthorization struct {
+	// DeviceCode For the device to poll with, as its client. It is shown once; there is none without a client.
+	DeviceCode DeviceCode `json:"device_code"`
+
+	// ExpiresIn Seconds that both codes live.
+	ExpiresIn int64 `json:"expires_in"`
+
+	// Interval Seconds to wait between polls.
+	Interval int64 `json:"interval"`
+
+	// UserCode Example: WDJB-MJHT
+	UserCode string `json:"user_code"`
+
+	// VerificationURI Where the user goes with the code.
+	//
+	// Example: https://example.com/device
+	VerificationURI string `json:"verification_uri"`
+
+	// VerificationURIComplete The same with the code in it, for a QR code say.
+	//
+	// Example: https://example.com/device?user_code=WDJB-MJHT
+	VerificationURIComplete string `json:"verification_uri_complete"`
+}
+
+// DeviceAuthorizationRequest defines model for DeviceAuthorizationRequest.
+type DeviceAuthorizationRequest struct {
+	// ClientID The public client's.
+	//
+	// Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
+	ClientID string `json:"client_id"`
+
+	// Label What people know the device by, at most 200 characters. Holdfast's own.
+	//
+	// Example: Living room
+	Label *string `json:"label,omitempty"`
+
+	// Scope Scopes separated by spaces; all that the client may ask for when absent.
+	Scope *string `json:"scope,omitempty"`
+}
+
+// DeviceCode For the device to poll with, as its client. It is shown once; there is none without a client.
+type DeviceCode = string
+
+// DevicePage defines model for DevicePage.
+type DevicePage struct {
+	Devices []Device `json:"devices"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+}
+
+// DevicePatch defines model for DevicePatch.
+type DevicePatch struct {
+	// ExpiresAt Never accepted. The end of its codes doesn't change.
+	ExpiresAt json.RawMessage `json:"expires_at,omitempty"`
+
+	// Label null removes it.
+	Label nullable.Nullable[string] `json:"label,omitempty"`
+
+	// UserCode Never accepted. A user code doesn't change.
+	UserCode json.RawMessage `json:"user_code,omitempty"`
+}
+
+// DeviceStatusFilter defines model for DeviceStatusFilter.
+type DeviceStatusFilter string
+
 // Document An OpenAPI 3.0 document.
 type Document = json.RawMessage
 
@@ -337,6 +558,60 @@ type EmailCode struct {
 	//
 	// Example: 49271403
 	Code string `json:"code"`
+}
+
+// Event One committed change. It tells who changed which fields, and never their values. No two
+// events have the same `record_id` and `revision`.
+type Event struct {
+	// Actor Who made a change.
+	Actor Actor     `json:"actor"`
+	At    time.Time `json:"at"`
+
+	// Family `account` or `device`.
+	//
+	// Example: account
+	Family string `json:"family"`
+
+	// Fields The names of the fields that changed.
+	//
+	// Example: ["display_name"]
+	Fields []string `json:"fields"`
+
+	// Kind `account.created`, `account.changed`, `account.email_changed`,
+	// `account.email_removed`, `account.deleted`, `device.created`, `device.changed`,
+	// `device.approved`, `device.denied`, `device.redeemed`, `device.revoked` or
+	// `device.removed`.
+	//
+	//
+	// Example: account.changed
+	Kind string `json:"kind"`
+
+	// RecordID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	RecordID ID `json:"record_id"`
+
+	// Revision The record's, which this change made.
+	Revision int64 `json:"revision"`
+}
+
+// EventPage defines model for EventPage.
+type EventPage struct {
+	Events []Event `json:"events"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+}
+
+// Feed defines model for Feed.
+type Feed struct {
+	Events []Event `json:"events"`
+
+	// More Whether others were there already.
+	More bool `json:"more"`
+
+	// NextCursor Where the feed goes on. It is always there.
+	NextCursor string `json:"next_cursor"`
 }
 
 // FieldError defines model for FieldError.
@@ -428,6 +703,26 @@ type NewAPIKey struct {
 	//
 	// Example: 2026 rotation
 	Label *string `json:"label,omitempty"`
+}
+
+// NewDevice defines model for NewDevice.
+type NewDevice struct {
+	// ClientID A public client's id, which is also its OAuth `client_id`.
+	//
+	// Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
+	ClientID *ClientID `json:"client_id,omitempty"`
+
+	// Label What people know the device by.
+	//
+	// Example: Living room
+	Label *string `json:"label,omitempty"`
+
+	// Scopes What it asks for, in the tenant's own words; of its client's, if it has one, and all of
+	// those when there are none here.
+	//
+	//
+	// Example: ["play"]
+	Scopes *[]string `json:"scopes,omitempty"`
 }
 
 // NewEmailChange defines model for NewEmailChange.
@@ -599,6 +894,18 @@ type Recovery struct {
 	Pending int64 `json:"pending"`
 }
 
+// RevocationRequest defines model for RevocationRequest.
+type RevocationRequest struct {
+	// ClientID The public client's.
+	ClientID string `json:"client_id"`
+
+	// Token The refresh token.
+	Token string `json:"token"`
+
+	// TokenTypeHint Ignored, since a token tells its type by itself.
+	TokenTypeHint *string `json:"token_type_hint,omitempty"`
+}
+
 // Scopes The most that a token may be granted.
 //
 // Example: ["identity:read","identity:write"]
@@ -734,6 +1041,11 @@ type ChangeID = ID
 // Cursor defines model for Cursor.
 type Cursor = string
 
+// DeviceID A UUID (RFC 9562) in lower case.
+//
+// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+type DeviceID = ID
+
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
@@ -802,6 +1114,18 @@ type PatchAccountParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// ListAccountDevicesParams defines parameters for ListAccountDevices.
+type ListAccountDevicesParams struct {
+	// Status Only devices in this status.
+	Status *DeviceStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // RemoveEmailParams defines parameters for RemoveEmail.
 type RemoveEmailParams struct {
 	// IfMatch The `ETag` that the change was made from: exactly one, strong. Without it, or with `*`,
@@ -814,6 +1138,45 @@ type BeginEmailChangeParams struct {
 	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
 	// to create. It lives as long as what it made.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAccountEventsParams defines parameters for ListAccountEvents.
+type ListAccountEventsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateDeviceParams defines parameters for CreateDevice.
+type CreateDeviceParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RevokeDeviceParams defines parameters for RevokeDevice.
+type RevokeDeviceParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// PatchDeviceParams defines parameters for PatchDevice.
+type PatchDeviceParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ListEventsParams defines parameters for ListEvents.
+type ListEventsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListOperatorsParams defines parameters for ListOperators.
@@ -933,6 +1296,30 @@ type BeginEmailChangeJSONRequestBody = NewEmailChange
 // ConfirmEmailChangeJSONRequestBody defines body for ConfirmEmailChange for application/json ContentType.
 type ConfirmEmailChangeJSONRequestBody = EmailCode
 
+// ApproveDeviceJSONRequestBody defines body for ApproveDevice for application/json ContentType.
+type ApproveDeviceJSONRequestBody = CodeGuess
+
+// DenyDeviceJSONRequestBody defines body for DenyDevice for application/json ContentType.
+type DenyDeviceJSONRequestBody = CodeGuess
+
+// LookupDeviceCodeJSONRequestBody defines body for LookupDeviceCode for application/json ContentType.
+type LookupDeviceCodeJSONRequestBody = CodeGuess
+
+// CreateDeviceJSONRequestBody defines body for CreateDevice for application/json ContentType.
+type CreateDeviceJSONRequestBody = NewDevice
+
+// PatchDeviceJSONRequestBody defines body for PatchDevice for application/json ContentType.
+type PatchDeviceJSONRequestBody = DevicePatch
+
+// PatchDeviceApplicationMergePatchPlusJSONRequestBody defines body for PatchDevice for application/merge-patch+json ContentType.
+type PatchDeviceApplicationMergePatchPlusJSONRequestBody = DevicePatch
+
+// AuthorizeDeviceFormdataRequestBody defines body for AuthorizeDevice for application/x-www-form-urlencoded ContentType.
+type AuthorizeDeviceFormdataRequestBody = DeviceAuthorizationRequest
+
+// RevokeTokenFormdataRequestBody defines body for RevokeToken for application/x-www-form-urlencoded ContentType.
+type RevokeTokenFormdataRequestBody = RevocationRequest
+
 // CreateTokenFormdataRequestBody defines body for CreateToken for application/x-www-form-urlencoded ContentType.
 type CreateTokenFormdataRequestBody = TokenRequest
 
@@ -1034,6 +1421,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /.well-known/jwks.json (the `GetJwks` operationId).
 	GetJwks(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAuthorizationServer Where the OAuth endpoints are, and what they can do
+	//
+	// Authorization server metadata (RFC 8414), the same for all tenants. `issuer` is what
+	// tokens name as theirs. There is no authorization endpoint, and so no response type.
+	//
+	// Corresponds with GET /.well-known/oauth-authorization-server (the `GetAuthorizationServer` operationId).
+	GetAuthorizationServer(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Livez Is the process alive?
 	//
@@ -1175,6 +1570,13 @@ type ClientInterface interface {
 	// Corresponds with PATCH /v1/accounts/{account_id} (the `PatchAccount` operationId).
 	PatchAccountWithApplicationMergePatchPlusJSONBody(ctx context.Context, accountID AccountID, params *PatchAccountParams, body PatchAccountApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAccountDevices List the devices that an account approved
+	//
+	// In the order of their ids. Revoked ones too, for as long as they are kept.
+	//
+	// Corresponds with GET /v1/accounts/{account_id}/devices (the `ListAccountDevices` operationId).
+	ListAccountDevices(ctx context.Context, accountID AccountID, params *ListAccountDevicesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RemoveEmail Remove an account's email
 	//
 	// The address is free at once. A pending email change stays. An account without an email is
@@ -1258,10 +1660,226 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm (the `ConfirmEmailChange` operationId).
 	ConfirmEmailChange(ctx context.Context, accountID AccountID, changeID ChangeID, body ConfirmEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListAccountEvents What happened to an account
+	//
+	// One event for each committed revision, from the first on, for as long as events are kept:
+	// 90 days unless the installation says otherwise. So are a deleted account's; when the last
+	// of them has gone it is 404.
+	//
+	// Corresponds with GET /v1/accounts/{account_id}/events (the `ListAccountEvents` operationId).
+	ListAccountEvents(ctx context.Context, accountID AccountID, params *ListAccountEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveDeviceWithBody Let in the device that shows a user code
+	//
+	// In the name of an account whose owner is signed in and has seen the device: it becomes
+	// the account's, and its next poll gets tokens. Approving it again for the same account
+	// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/device-codes/approve (the `ApproveDevice` operationId).
+	ApproveDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveDevice Let in the device that shows a user code
+	//
+	// In the name of an account whose owner is signed in and has seen the device: it becomes
+	// the account's, and its next poll gets tokens. Approving it again for the same account
+	// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/device-codes/approve (the `ApproveDevice` operationId).
+	ApproveDevice(ctx context.Context, body ApproveDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DenyDeviceWithBody Turn away the device that shows a user code
+	//
+	// For good: its next poll is told `access_denied`. It fails as the lookup of the code does,
+	// which says what the codes mean.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/device-codes/deny (the `DenyDevice` operationId).
+	DenyDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DenyDevice Turn away the device that shows a user code
+	//
+	// For good: its next poll is told `access_denied`. It fails as the lookup of the code does,
+	// which says what the codes mean.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/device-codes/deny (the `DenyDevice` operationId).
+	DenyDevice(ctx context.Context, body DenyDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LookupDeviceCodeWithBody Find the device that shows a user code
+	//
+	// So that the account's owner can see what they are about to approve. The code may be typed
+	// in any letter case, with spaces and hyphens wherever.
+	//
+	// 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
+	// now: one and the same. 404 `account_not_found` when there is no such account. 429
+	// `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
+	// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+	// another account approved it, or it was denied or revoked.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/device-codes/lookup (the `LookupDeviceCode` operationId).
+	LookupDeviceCodeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LookupDeviceCode Find the device that shows a user code
+	//
+	// So that the account's owner can see what they are about to approve. The code may be typed
+	// in any letter case, with spaces and hyphens wherever.
+	//
+	// 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
+	// now: one and the same. 404 `account_not_found` when there is no such account. 429
+	// `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
+	// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+	// another account approved it, or it was denied or revoked.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/device-codes/lookup (the `LookupDeviceCode` operationId).
+	LookupDeviceCode(ctx context.Context, body LookupDeviceCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDeviceWithBody Create a device that waits for approval
+	//
+	// For an application that begins the login of a device on its own server; a device that
+	// speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
+	// minutes. With a client there is a device code, for the device to poll with as that client;
+	// without one the application reads the device to see what becomes of it. 422
+	// `client_unknown` when the tenant has no such client, or an operator disabled it.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/devices (the `CreateDevice` operationId).
+	CreateDeviceWithBody(ctx context.Context, params *CreateDeviceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDevice Create a device that waits for approval
+	//
+	// For an application that begins the login of a device on its own server; a device that
+	// speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
+	// minutes. With a client there is a device code, for the device to poll with as that client;
+	// without one the application reads the device to see what becomes of it. 422
+	// `client_unknown` when the tenant has no such client, or an operator disabled it.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/devices (the `CreateDevice` operationId).
+	CreateDevice(ctx context.Context, params *CreateDeviceParams, body CreateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeDevice Revoke a device
+	//
+	// For good. Its codes and its refresh token are dead at once; an access token that it has
+	// lasts until its 15 minutes are over. Revoking a revoked device again is 204, whatever
+	// revision `If-Match` names.
+	//
+	// Corresponds with DELETE /v1/devices/{device_id} (the `RevokeDevice` operationId).
+	RevokeDevice(ctx context.Context, deviceID DeviceID, params *RevokeDeviceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetDevice Get a device
+	//
+	// Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
+	GetDevice(ctx context.Context, deviceID DeviceID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PatchDeviceWithBody Change a device
+	//
+	// A merge patch (RFC 7396) of `label`. A user code and its expiry never change: either here
+	// is 422 with the reason.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/devices/{device_id} (the `PatchDevice` operationId).
+	PatchDeviceWithBody(ctx context.Context, deviceID DeviceID, params *PatchDeviceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PatchDevice Change a device
+	//
+	// A merge patch (RFC 7396) of `label`. A user code and its expiry never change: either here
+	// is 422 with the reason.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/devices/{device_id} (the `PatchDevice` operationId).
+	PatchDevice(ctx context.Context, deviceID DeviceID, params *PatchDeviceParams, body PatchDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PatchDeviceWithApplicationMergePatchPlusJSONBody Change a device
+	//
+	// A merge patch (RFC 7396) of `label`. A user code and its expiry never change: either here
+	// is 422 with the reason.
+	//
+	// Takes a body of the `application/merge-patch+json` content type.
+	//
+	// Corresponds with PATCH /v1/devices/{device_id} (the `PatchDevice` operationId).
+	PatchDeviceWithApplicationMergePatchPlusJSONBody(ctx context.Context, deviceID DeviceID, params *PatchDeviceParams, body PatchDeviceApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListEvents What happened in the whole directory
+	//
+	// The tenant's feed: one event for each committed revision of each account and device, for as
+	// long as events are kept (90 days unless the installation says otherwise). It has no end:
+	// `next_cursor` is always there, and goes back as `cursor` to get what came since, at once
+	// where `more` is true and after a pause where it isn't. No event is missed and none comes
+	// twice, whatever commits late. One record's events come in the order of its revisions;
+	// there is no order between records. A cursor that is older than what is kept goes on at what
+	// is left.
+	//
+	// Corresponds with GET /v1/identity/events (the `ListEvents` operationId).
+	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetRecovery How much unfinished work the tenant's directory holds
 	//
 	// Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 	GetRecovery(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AuthorizeDeviceWithBody Begin the login of a device
+	//
+	// The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
+	// device shows `user_code` and `verification_uri` to its user and polls
+	// `POST /v1/oauth/token` with `device_code`; the tenant's application, at that URI, has the
+	// user sign in and approves or denies by `POST /v1/device-codes/approve` or `deny`. Unknown
+	// form fields are ignored.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/oauth/device_authorization (the `AuthorizeDevice` operationId).
+	AuthorizeDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AuthorizeDeviceWithFormdataBody Begin the login of a device
+	//
+	// The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
+	// device shows `user_code` and `verification_uri` to its user and polls
+	// `POST /v1/oauth/token` with `device_code`; the tenant's application, at that URI, has the
+	// user sign in and approves or denies by `POST /v1/device-codes/approve` or `deny`. Unknown
+	// form fields are ignored.
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type.
+	//
+	// Corresponds with POST /v1/oauth/device_authorization (the `AuthorizeDevice` operationId).
+	AuthorizeDeviceWithFormdataBody(ctx context.Context, body AuthorizeDeviceFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeTokenWithBody Give a refresh token back
+	//
+	// RFC 7009, for a public client that signs its user out: the device is revoked, for good. A
+	// token that isn't known, isn't this client's or is dead already is 200 too. An access token
+	// can't be taken back, and is `unsupported_token_type`: it lasts until its 15 minutes are
+	// over. Unknown form fields are ignored.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/oauth/revoke (the `RevokeToken` operationId).
+	RevokeTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeTokenWithFormdataBody Give a refresh token back
+	//
+	// RFC 7009, for a public client that signs its user out: the device is revoked, for good. A
+	// token that isn't known, isn't this client's or is dead already is 200 too. An access token
+	// can't be taken back, and is `unsupported_token_type`: it lasts until its 15 minutes are
+	// over. Unknown form fields are ignored.
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type.
+	//
+	// Corresponds with POST /v1/oauth/revoke (the `RevokeToken` operationId).
+	RevokeTokenWithFormdataBody(ctx context.Context, body RevokeTokenFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateTokenWithBody Get a token
 	//
@@ -1547,6 +2165,24 @@ type ClientInterface interface {
 // Corresponds with GET /.well-known/jwks.json (the `GetJwks` operationId).
 func (c *Client) GetJwks(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetJwksRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAuthorizationServer Where the OAuth endpoints are, and what they can do
+//
+// Authorization server metadata (RFC 8414), the same for all tenants. `issuer` is what
+// tokens name as theirs. There is no authorization endpoint, and so no response type.
+//
+// Corresponds with GET /.well-known/oauth-authorization-server (the `GetAuthorizationServer` operationId).
+func (c *Client) GetAuthorizationServer(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAuthorizationServerRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -1847,6 +2483,23 @@ func (c *Client) PatchAccountWithApplicationMergePatchPlusJSONBody(ctx context.C
 	return c.Client.Do(req)
 }
 
+// ListAccountDevices List the devices that an account approved
+//
+// In the order of their ids. Revoked ones too, for as long as they are kept.
+//
+// Corresponds with GET /v1/accounts/{account_id}/devices (the `ListAccountDevices` operationId).
+func (c *Client) ListAccountDevices(ctx context.Context, accountID AccountID, params *ListAccountDevicesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAccountDevicesRequest(c.Server, accountID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // RemoveEmail Remove an account's email
 //
 // The address is free at once. A pending email change stays. An account without an email is
@@ -1990,11 +2643,417 @@ func (c *Client) ConfirmEmailChange(ctx context.Context, accountID AccountID, ch
 	return c.Client.Do(req)
 }
 
+// ListAccountEvents What happened to an account
+//
+// One event for each committed revision, from the first on, for as long as events are kept:
+// 90 days unless the installation says otherwise. So are a deleted account's; when the last
+// of them has gone it is 404.
+//
+// Corresponds with GET /v1/accounts/{account_id}/events (the `ListAccountEvents` operationId).
+func (c *Client) ListAccountEvents(ctx context.Context, accountID AccountID, params *ListAccountEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAccountEventsRequest(c.Server, accountID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveDeviceWithBody Let in the device that shows a user code
+//
+// In the name of an account whose owner is signed in and has seen the device: it becomes
+// the account's, and its next poll gets tokens. Approving it again for the same account
+// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/device-codes/approve (the `ApproveDevice` operationId).
+func (c *Client) ApproveDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveDeviceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveDevice Let in the device that shows a user code
+//
+// In the name of an account whose owner is signed in and has seen the device: it becomes
+// the account's, and its next poll gets tokens. Approving it again for the same account
+// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/device-codes/approve (the `ApproveDevice` operationId).
+func (c *Client) ApproveDevice(ctx context.Context, body ApproveDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveDeviceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DenyDeviceWithBody Turn away the device that shows a user code
+//
+// For good: its next poll is told `access_denied`. It fails as the lookup of the code does,
+// which says what the codes mean.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/device-codes/deny (the `DenyDevice` operationId).
+func (c *Client) DenyDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDenyDeviceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DenyDevice Turn away the device that shows a user code
+//
+// For good: its next poll is told `access_denied`. It fails as the lookup of the code does,
+// which says what the codes mean.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/device-codes/deny (the `DenyDevice` operationId).
+func (c *Client) DenyDevice(ctx context.Context, body DenyDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDenyDeviceRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LookupDeviceCodeWithBody Find the device that shows a user code
+//
+// So that the account's owner can see what they are about to approve. The code may be typed
+// in any letter case, with spaces and hyphens wherever.
+//
+// 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
+// now: one and the same. 404 `account_not_found` when there is no such account. 429
+// `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
+// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+// another account approved it, or it was denied or revoked.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/device-codes/lookup (the `LookupDeviceCode` operationId).
+func (c *Client) LookupDeviceCodeWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLookupDeviceCodeRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LookupDeviceCode Find the device that shows a user code
+//
+// So that the account's owner can see what they are about to approve. The code may be typed
+// in any letter case, with spaces and hyphens wherever.
+//
+// 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
+// now: one and the same. 404 `account_not_found` when there is no such account. 429
+// `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
+// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+// another account approved it, or it was denied or revoked.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/device-codes/lookup (the `LookupDeviceCode` operationId).
+func (c *Client) LookupDeviceCode(ctx context.Context, body LookupDeviceCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLookupDeviceCodeRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDeviceWithBody Create a device that waits for approval
+//
+// For an application that begins the login of a device on its own server; a device that
+// speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
+// minutes. With a client there is a device code, for the device to poll with as that client;
+// without one the application reads the device to see what becomes of it. 422
+// `client_unknown` when the tenant has no such client, or an operator disabled it.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/devices (the `CreateDevice` operationId).
+func (c *Client) CreateDeviceWithBody(ctx context.Context, params *CreateDeviceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDeviceRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDevice Create a device that waits for approval
+//
+// For an application that begins the login of a device on its own server; a device that
+// speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
+// minutes. With a client there is a device code, for the device to poll with as that client;
+// without one the application reads the device to see what becomes of it. 422
+// `client_unknown` when the tenant has no such client, or an operator disabled it.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/devices (the `CreateDevice` operationId).
+func (c *Client) CreateDevice(ctx context.Context, params *CreateDeviceParams, body CreateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDeviceRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeDevice Revoke a device
+//
+// For good. Its codes and its refresh token are dead at once; an access token that it has
+// lasts until its 15 minutes are over. Revoking a revoked device again is 204, whatever
+// revision `If-Match` names.
+//
+// Corresponds with DELETE /v1/devices/{device_id} (the `RevokeDevice` operationId).
+func (c *Client) RevokeDevice(ctx context.Context, deviceID DeviceID, params *RevokeDeviceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeDeviceRequest(c.Server, deviceID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetDevice Get a device
+//
+// Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
+func (c *Client) GetDevice(ctx context.Context, deviceID DeviceID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDeviceRequest(c.Server, deviceID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PatchDeviceWithBody Change a device
+//
+// A merge patch (RFC 7396) of `label`. A user code and its expiry never change: either here
+// is 422 with the reason.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/devices/{device_id} (the `PatchDevice` operationId).
+func (c *Client) PatchDeviceWithBody(ctx context.Context, deviceID DeviceID, params *PatchDeviceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPatchDeviceRequestWithBody(c.Server, deviceID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PatchDevice Change a device
+//
+// A merge patch (RFC 7396) of `label`. A user code and its expiry never change: either here
+// is 422 with the reason.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/devices/{device_id} (the `PatchDevice` operationId).
+func (c *Client) PatchDevice(ctx context.Context, deviceID DeviceID, params *PatchDeviceParams, body PatchDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPatchDeviceRequest(c.Server, deviceID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PatchDeviceWithApplicationMergePatchPlusJSONBody Change a device
+//
+// A merge patch (RFC 7396) of `label`. A user code and its expiry never change: either here
+// is 422 with the reason.
+//
+// Takes a body of the `application/merge-patch+json` content type.
+//
+// Corresponds with PATCH /v1/devices/{device_id} (the `PatchDevice` operationId).
+func (c *Client) PatchDeviceWithApplicationMergePatchPlusJSONBody(ctx context.Context, deviceID DeviceID, params *PatchDeviceParams, body PatchDeviceApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPatchDeviceRequestWithApplicationMergePatchPlusJSONBody(c.Server, deviceID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListEvents What happened in the whole directory
+//
+// The tenant's feed: one event for each committed revision of each account and device, for as
+// long as events are kept (90 days unless the installation says otherwise). It has no end:
+// `next_cursor` is always there, and goes back as `cursor` to get what came since, at once
+// where `more` is true and after a pause where it isn't. No event is missed and none comes
+// twice, whatever commits late. One record's events come in the order of its revisions;
+// there is no order between records. A cursor that is older than what is kept goes on at what
+// is left.
+//
+// Corresponds with GET /v1/identity/events (the `ListEvents` operationId).
+func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEventsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetRecovery How much unfinished work the tenant's directory holds
 //
 // Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 func (c *Client) GetRecovery(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetRecoveryRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AuthorizeDeviceWithBody Begin the login of a device
+//
+// The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
+// device shows `user_code` and `verification_uri` to its user and polls
+// `POST /v1/oauth/token` with `device_code`; the tenant's application, at that URI, has the
+// user sign in and approves or denies by `POST /v1/device-codes/approve` or `deny`. Unknown
+// form fields are ignored.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/oauth/device_authorization (the `AuthorizeDevice` operationId).
+func (c *Client) AuthorizeDeviceWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAuthorizeDeviceRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AuthorizeDeviceWithFormdataBody Begin the login of a device
+//
+// The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
+// device shows `user_code` and `verification_uri` to its user and polls
+// `POST /v1/oauth/token` with `device_code`; the tenant's application, at that URI, has the
+// user sign in and approves or denies by `POST /v1/device-codes/approve` or `deny`. Unknown
+// form fields are ignored.
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type.
+//
+// Corresponds with POST /v1/oauth/device_authorization (the `AuthorizeDevice` operationId).
+func (c *Client) AuthorizeDeviceWithFormdataBody(ctx context.Context, body AuthorizeDeviceFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAuthorizeDeviceRequestWithFormdataBody(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeTokenWithBody Give a refresh token back
+//
+// RFC 7009, for a public client that signs its user out: the device is revoked, for good. A
+// token that isn't known, isn't this client's or is dead already is 200 too. An access token
+// can't be taken back, and is `unsupported_token_type`: it lasts until its 15 minutes are
+// over. Unknown form fields are ignored.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/oauth/revoke (the `RevokeToken` operationId).
+func (c *Client) RevokeTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeTokenRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeTokenWithFormdataBody Give a refresh token back
+//
+// RFC 7009, for a public client that signs its user out: the device is revoked, for good. A
+// token that isn't known, isn't this client's or is dead already is 200 too. An access token
+// can't be taken back, and is `unsupported_token_type`: it lasts until its 15 minutes are
+// over. Unknown form fields are ignored.
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type.
+//
+// Corresponds with POST /v1/oauth/revoke (the `RevokeToken` operationId).
+func (c *Client) RevokeTokenWithFormdataBody(ctx context.Context, body RevokeTokenFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeTokenRequestWithFormdataBody(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2608,6 +3667,33 @@ func NewGetJwksRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewGetAuthorizationServerRequest constructs an http.Request for the GetAuthorizationServer method
+func NewGetAuthorizationServerRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/.well-known/oauth-authorization-server")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewLivezRequest constructs an http.Request for the Livez method
 func NewLivezRequest(server string) (*http.Request, error) {
 	var err error
@@ -3058,6 +4144,91 @@ func NewPatchAccountRequestWithBody(server string, accountID AccountID, params *
 	return req, nil
 }
 
+// NewListAccountDevicesRequest constructs an http.Request for the ListAccountDevices method
+func NewListAccountDevicesRequest(server string, accountID AccountID, params *ListAccountDevicesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/accounts/%s/devices", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Status != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "status", *params.Status, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRemoveEmailRequest constructs an http.Request for the RemoveEmail method
 func NewRemoveEmailRequest(server string, accountID AccountID, params *RemoveEmailParams) (*http.Request, error) {
 	var err error
@@ -3264,6 +4435,476 @@ func NewConfirmEmailChangeRequestWithBody(server string, accountID AccountID, ch
 	return req, nil
 }
 
+// NewListAccountEventsRequest constructs an http.Request for the ListAccountEvents method
+func NewListAccountEventsRequest(server string, accountID AccountID, params *ListAccountEventsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/accounts/%s/events", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewApproveDeviceRequest calls the generic ApproveDevice builder with application/json body
+func NewApproveDeviceRequest(server string, body ApproveDeviceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewApproveDeviceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewApproveDeviceRequestWithBody constructs an http.Request for the ApproveDevice method, with any body, and a specified content type
+func NewApproveDeviceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/device-codes/approve")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDenyDeviceRequest calls the generic DenyDevice builder with application/json body
+func NewDenyDeviceRequest(server string, body DenyDeviceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDenyDeviceRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDenyDeviceRequestWithBody constructs an http.Request for the DenyDevice method, with any body, and a specified content type
+func NewDenyDeviceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/device-codes/deny")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewLookupDeviceCodeRequest calls the generic LookupDeviceCode builder with application/json body
+func NewLookupDeviceCodeRequest(server string, body LookupDeviceCodeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLookupDeviceCodeRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewLookupDeviceCodeRequestWithBody constructs an http.Request for the LookupDeviceCode method, with any body, and a specified content type
+func NewLookupDeviceCodeRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/device-codes/lookup")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateDeviceRequest calls the generic CreateDevice builder with application/json body
+func NewCreateDeviceRequest(server string, params *CreateDeviceParams, body CreateDeviceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateDeviceRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateDeviceRequestWithBody constructs an http.Request for the CreateDevice method, with any body, and a specified content type
+func NewCreateDeviceRequestWithBody(server string, params *CreateDeviceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/devices")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRevokeDeviceRequest constructs an http.Request for the RevokeDevice method
+func NewRevokeDeviceRequest(server string, deviceID DeviceID, params *RevokeDeviceParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "device_id", deviceID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/devices/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetDeviceRequest constructs an http.Request for the GetDevice method
+func NewGetDeviceRequest(server string, deviceID DeviceID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "device_id", deviceID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/devices/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPatchDeviceRequest calls the generic PatchDevice builder with application/json body
+func NewPatchDeviceRequest(server string, deviceID DeviceID, params *PatchDeviceParams, body PatchDeviceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPatchDeviceRequestWithBody(server, deviceID, params, "application/json", bodyReader)
+}
+
+// NewPatchDeviceRequestWithApplicationMergePatchPlusJSONBody calls the generic PatchDevice builder with application/merge-patch+json body
+func NewPatchDeviceRequestWithApplicationMergePatchPlusJSONBody(server string, deviceID DeviceID, params *PatchDeviceParams, body PatchDeviceApplicationMergePatchPlusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPatchDeviceRequestWithBody(server, deviceID, params, "application/merge-patch+json", bodyReader)
+}
+
+// NewPatchDeviceRequestWithBody constructs an http.Request for the PatchDevice method, with any body, and a specified content type
+func NewPatchDeviceRequestWithBody(server string, deviceID DeviceID, params *PatchDeviceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "device_id", deviceID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/devices/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListEventsRequest constructs an http.Request for the ListEvents method
+func NewListEventsRequest(server string, params *ListEventsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/identity/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetRecoveryRequest constructs an http.Request for the GetRecovery method
 func NewGetRecoveryRequest(server string) (*http.Request, error) {
 	var err error
@@ -3287,6 +4928,86 @@ func NewGetRecoveryRequest(server string) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewAuthorizeDeviceRequestWithFormdataBody calls the generic AuthorizeDevice builder with application/x-www-form-urlencoded body
+func NewAuthorizeDeviceRequestWithFormdataBody(server string, body AuthorizeDeviceFormdataRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	bodyStr, err := runtime.MarshalForm(body, nil)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = strings.NewReader(bodyStr.Encode())
+	return NewAuthorizeDeviceRequestWithBody(server, "application/x-www-form-urlencoded", bodyReader)
+}
+
+// NewAuthorizeDeviceRequestWithBody constructs an http.Request for the AuthorizeDevice method, with any body, and a specified content type
+func NewAuthorizeDeviceRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/oauth/device_authorization")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRevokeTokenRequestWithFormdataBody calls the generic RevokeToken builder with application/x-www-form-urlencoded body
+func NewRevokeTokenRequestWithFormdataBody(server string, body RevokeTokenFormdataRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	bodyStr, err := runtime.MarshalForm(body, nil)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = strings.NewReader(bodyStr.Encode())
+	return NewRevokeTokenRequestWithBody(server, "application/x-www-form-urlencoded", bodyReader)
+}
+
+// NewRevokeTokenRequestWithBody constructs an http.Request for the RevokeToken method, with any body, and a specified content type
+func NewRevokeTokenRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/oauth/revoke")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -4534,6 +6255,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /.well-known/jwks.json (the `GetJwks` operationId).
 	GetJwksWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetJwksResponse, error)
 
+	// GetAuthorizationServerWithResponse Where the OAuth endpoints are, and what they can do
+	//
+	// Authorization server metadata (RFC 8414), the same for all tenants. `issuer` is what
+	// tokens name as theirs. There is no authorization endpoint, and so no response type.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /.well-known/oauth-authorization-server (the `GetAuthorizationServer` operationId).
+	GetAuthorizationServerWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetAuthorizationServerResponse, error)
+
 	// LivezWithResponse Is the process alive?
 	//
 	// Depends on nothing else.
@@ -4686,6 +6417,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /v1/accounts/{account_id} (the `PatchAccount` operationId).
 	PatchAccountWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, accountID AccountID, params *PatchAccountParams, body PatchAccountApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchAccountResponse, error)
 
+	// ListAccountDevicesWithResponse List the devices that an account approved
+	//
+	// In the order of their ids. Revoked ones too, for as long as they are kept.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/accounts/{account_id}/devices (the `ListAccountDevices` operationId).
+	ListAccountDevicesWithResponse(ctx context.Context, accountID AccountID, params *ListAccountDevicesParams, reqEditors ...RequestEditorFn) (*ListAccountDevicesResponse, error)
+
 	// RemoveEmailWithResponse Remove an account's email
 	//
 	// The address is free at once. A pending email change stays. An account without an email is
@@ -4773,12 +6513,236 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm (the `ConfirmEmailChange` operationId).
 	ConfirmEmailChangeWithResponse(ctx context.Context, accountID AccountID, changeID ChangeID, body ConfirmEmailChangeJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmEmailChangeResponse, error)
 
+	// ListAccountEventsWithResponse What happened to an account
+	//
+	// One event for each committed revision, from the first on, for as long as events are kept:
+	// 90 days unless the installation says otherwise. So are a deleted account's; when the last
+	// of them has gone it is 404.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/accounts/{account_id}/events (the `ListAccountEvents` operationId).
+	ListAccountEventsWithResponse(ctx context.Context, accountID AccountID, params *ListAccountEventsParams, reqEditors ...RequestEditorFn) (*ListAccountEventsResponse, error)
+
+	// ApproveDeviceWithBodyWithResponse Let in the device that shows a user code
+	//
+	// In the name of an account whose owner is signed in and has seen the device: it becomes
+	// the account's, and its next poll gets tokens. Approving it again for the same account
+	// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/device-codes/approve (the `ApproveDevice` operationId).
+	ApproveDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApproveDeviceResponse, error)
+
+	// ApproveDeviceWithResponse Let in the device that shows a user code
+	//
+	// In the name of an account whose owner is signed in and has seen the device: it becomes
+	// the account's, and its next poll gets tokens. Approving it again for the same account
+	// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/device-codes/approve (the `ApproveDevice` operationId).
+	ApproveDeviceWithResponse(ctx context.Context, body ApproveDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*ApproveDeviceResponse, error)
+
+	// DenyDeviceWithBodyWithResponse Turn away the device that shows a user code
+	//
+	// For good: its next poll is told `access_denied`. It fails as the lookup of the code does,
+	// which says what the codes mean.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/device-codes/deny (the `DenyDevice` operationId).
+	DenyDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DenyDeviceResponse, error)
+
+	// DenyDeviceWithResponse Turn away the device that shows a user code
+	//
+	// For good: its next poll is told `access_denied`. It fails as the lookup of the code does,
+	// which says what the codes mean.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/device-codes/deny (the `DenyDevice` operationId).
+	DenyDeviceWithResponse(ctx context.Context, body DenyDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*DenyDeviceResponse, error)
+
+	// LookupDeviceCodeWithBodyWithResponse Find the device that shows a user code
+	//
+	// So that the account's owner can see what they are about to approve. The code may be typed
+	// in any letter case, with spaces and hyphens wherever.
+	//
+	// 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
+	// now: one and the same. 404 `account_not_found` when there is no such account. 429
+	// `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
+	// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+	// another account approved it, or it was denied or revoked.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/device-codes/lookup (the `LookupDeviceCode` operationId).
+	LookupDeviceCodeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LookupDeviceCodeResponse, error)
+
+	// LookupDeviceCodeWithResponse Find the device that shows a user code
+	//
+	// So that the account's owner can see what they are about to approve. The code may be typed
+	// in any letter case, with spaces and hyphens wherever.
+	//
+	// 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
+	// now: one and the same. 404 `account_not_found` when there is no such account. 429
+	// `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
+	// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+	// another account approved it, or it was denied or revoked.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/device-codes/lookup (the `LookupDeviceCode` operationId).
+	LookupDeviceCodeWithResponse(ctx context.Context, body LookupDeviceCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*LookupDeviceCodeResponse, error)
+
+	// CreateDeviceWithBodyWithResponse Create a device that waits for approval
+	//
+	// For an application that begins the login of a device on its own server; a device that
+	// speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
+	// minutes. With a client there is a device code, for the device to poll with as that client;
+	// without one the application reads the device to see what becomes of it. 422
+	// `client_unknown` when the tenant has no such client, or an operator disabled it.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/devices (the `CreateDevice` operationId).
+	CreateDeviceWithBodyWithResponse(ctx context.Context, params *CreateDeviceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDeviceResponse, error)
+
+	// CreateDeviceWithResponse Create a device that waits for approval
+	//
+	// For an application that begins the login of a device on its own server; a device that
+	// speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
+	// minutes. With a client there is a device code, for the device to poll with as that client;
+	// without one the application reads the device to see what becomes of it. 422
+	// `client_unknown` when the tenant has no such client, or an operator disabled it.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/devices (the `CreateDevice` operationId).
+	CreateDeviceWithResponse(ctx context.Context, params *CreateDeviceParams, body CreateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDeviceResponse, error)
+
+	// RevokeDeviceWithResponse Revoke a device
+	//
+	// For good. Its codes and its refresh token are dead at once; an access token that it has
+	// lasts until its 15 minutes are over. Revoking a revoked device again is 204, whatever
+	// revision `If-Match` names.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/devices/{device_id} (the `RevokeDevice` operationId).
+	RevokeDeviceWithResponse(ctx context.Context, deviceID DeviceID, params *RevokeDeviceParams, reqEditors ...RequestEditorFn) (*RevokeDeviceResponse, error)
+
+	// GetDeviceWithResponse Get a device
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
+	GetDeviceWithResponse(ctx context.Context, deviceID DeviceID, reqEditors ...RequestEditorFn) (*GetDeviceResponse, error)
+
+	// PatchDeviceWithBodyWithResponse Change a device
+	//
+	// A merge patch (RFC 7396) of `label`. A user code and its expiry never change: either here
+	// is 422 with the reason.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/devices/{device_id} (the `PatchDevice` operationId).
+	PatchDeviceWithBodyWithResponse(ctx context.Context, deviceID DeviceID, params *PatchDeviceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchDeviceResponse, error)
+
+	// PatchDeviceWithResponse Change a device
+	//
+	// A merge patch (RFC 7396) of `label`. A user code and its expiry never change: either here
+	// is 422 with the reason.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/devices/{device_id} (the `PatchDevice` operationId).
+	PatchDeviceWithResponse(ctx context.Context, deviceID DeviceID, params *PatchDeviceParams, body PatchDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchDeviceResponse, error)
+
+	// PatchDeviceWithApplicationMergePatchPlusJSONBodyWithResponse Change a device
+	//
+	// A merge patch (RFC 7396) of `label`. A user code and its expiry never change: either here
+	// is 422 with the reason.
+	//
+	// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/devices/{device_id} (the `PatchDevice` operationId).
+	PatchDeviceWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, deviceID DeviceID, params *PatchDeviceParams, body PatchDeviceApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchDeviceResponse, error)
+
+	// ListEventsWithResponse What happened in the whole directory
+	//
+	// The tenant's feed: one event for each committed revision of each account and device, for as
+	// long as events are kept (90 days unless the installation says otherwise). It has no end:
+	// `next_cursor` is always there, and goes back as `cursor` to get what came since, at once
+	// where `more` is true and after a pause where it isn't. No event is missed and none comes
+	// twice, whatever commits late. One record's events come in the order of its revisions;
+	// there is no order between records. A cursor that is older than what is kept goes on at what
+	// is left.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/identity/events (the `ListEvents` operationId).
+	ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error)
+
 	// GetRecoveryWithResponse How much unfinished work the tenant's directory holds
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 	GetRecoveryWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetRecoveryResponse, error)
+
+	// AuthorizeDeviceWithBodyWithResponse Begin the login of a device
+	//
+	// The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
+	// device shows `user_code` and `verification_uri` to its user and polls
+	// `POST /v1/oauth/token` with `device_code`; the tenant's application, at that URI, has the
+	// user sign in and approves or denies by `POST /v1/device-codes/approve` or `deny`. Unknown
+	// form fields are ignored.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/oauth/device_authorization (the `AuthorizeDevice` operationId).
+	AuthorizeDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AuthorizeDeviceResponse, error)
+
+	// AuthorizeDeviceWithFormdataBodyWithResponse Begin the login of a device
+	//
+	// The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
+	// device shows `user_code` and `verification_uri` to its user and polls
+	// `POST /v1/oauth/token` with `device_code`; the tenant's application, at that URI, has the
+	// user sign in and approves or denies by `POST /v1/device-codes/approve` or `deny`. Unknown
+	// form fields are ignored.
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/oauth/device_authorization (the `AuthorizeDevice` operationId).
+	AuthorizeDeviceWithFormdataBodyWithResponse(ctx context.Context, body AuthorizeDeviceFormdataRequestBody, reqEditors ...RequestEditorFn) (*AuthorizeDeviceResponse, error)
+
+	// RevokeTokenWithBodyWithResponse Give a refresh token back
+	//
+	// RFC 7009, for a public client that signs its user out: the device is revoked, for good. A
+	// token that isn't known, isn't this client's or is dead already is 200 too. An access token
+	// can't be taken back, and is `unsupported_token_type`: it lasts until its 15 minutes are
+	// over. Unknown form fields are ignored.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/oauth/revoke (the `RevokeToken` operationId).
+	RevokeTokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeTokenResponse, error)
+
+	// RevokeTokenWithFormdataBodyWithResponse Give a refresh token back
+	//
+	// RFC 7009, for a public client that signs its user out: the device is revoked, for good. A
+	// token that isn't known, isn't this client's or is dead already is 200 too. An access token
+	// can't be taken back, and is `unsupported_token_type`: it lasts until its 15 minutes are
+	// over. Unknown form fields are ignored.
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/oauth/revoke (the `RevokeToken` operationId).
+	RevokeTokenWithFormdataBodyWithResponse(ctx context.Context, body RevokeTokenFormdataRequestBody, reqEditors ...RequestEditorFn) (*RevokeTokenResponse, error)
 
 	// CreateTokenWithBodyWithResponse Get a token
 	//
@@ -5147,6 +7111,70 @@ func (r GetJwksResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetJwksResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetAuthorizationServerResponse200Headers the declared response headers of an HTTP 200 response for GetAuthorizationServer
+type GetAuthorizationServerResponse200Headers struct {
+	CacheControl string
+}
+
+// GetAuthorizationServerResponseDefaultHeaders the declared response headers of an HTTP default response for GetAuthorizationServer
+type GetAuthorizationServerResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetAuthorizationServerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuthorizationServer
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetAuthorizationServerResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetAuthorizationServerResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAuthorizationServerResponse) GetJSON200() *AuthorizationServer {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetAuthorizationServerResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAuthorizationServerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAuthorizationServerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAuthorizationServerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAuthorizationServerResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -5752,6 +7780,63 @@ func (r PatchAccountResponse) ContentType() string {
 	return ""
 }
 
+// ListAccountDevicesResponseDefaultHeaders the declared response headers of an HTTP default response for ListAccountDevices
+type ListAccountDevicesResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListAccountDevicesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DevicePage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListAccountDevicesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAccountDevicesResponse) GetJSON200() *DevicePage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAccountDevicesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAccountDevicesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAccountDevicesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAccountDevicesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAccountDevicesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // RemoveEmailResponse200Headers the declared response headers of an HTTP 200 response for RemoveEmail
 type RemoveEmailResponse200Headers struct {
 	ETag string
@@ -5995,6 +8080,556 @@ func (r ConfirmEmailChangeResponse) ContentType() string {
 	return ""
 }
 
+// ListAccountEventsResponseDefaultHeaders the declared response headers of an HTTP default response for ListAccountEvents
+type ListAccountEventsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListAccountEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *EventPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListAccountEventsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAccountEventsResponse) GetJSON200() *EventPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAccountEventsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAccountEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAccountEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAccountEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAccountEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ApproveDeviceResponse200Headers the declared response headers of an HTTP 200 response for ApproveDevice
+type ApproveDeviceResponse200Headers struct {
+	ETag string
+}
+
+// ApproveDeviceResponseDefaultHeaders the declared response headers of an HTTP default response for ApproveDevice
+type ApproveDeviceResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ApproveDeviceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Device
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *ApproveDeviceResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ApproveDeviceResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ApproveDeviceResponse) GetJSON200() *Device {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ApproveDeviceResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ApproveDeviceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ApproveDeviceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ApproveDeviceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ApproveDeviceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DenyDeviceResponse200Headers the declared response headers of an HTTP 200 response for DenyDevice
+type DenyDeviceResponse200Headers struct {
+	ETag string
+}
+
+// DenyDeviceResponseDefaultHeaders the declared response headers of an HTTP default response for DenyDevice
+type DenyDeviceResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type DenyDeviceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Device
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *DenyDeviceResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DenyDeviceResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DenyDeviceResponse) GetJSON200() *Device {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DenyDeviceResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DenyDeviceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DenyDeviceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DenyDeviceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DenyDeviceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// LookupDeviceCodeResponse200Headers the declared response headers of an HTTP 200 response for LookupDeviceCode
+type LookupDeviceCodeResponse200Headers struct {
+	ETag string
+}
+
+// LookupDeviceCodeResponseDefaultHeaders the declared response headers of an HTTP default response for LookupDeviceCode
+type LookupDeviceCodeResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type LookupDeviceCodeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Device
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *LookupDeviceCodeResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *LookupDeviceCodeResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LookupDeviceCodeResponse) GetJSON200() *Device {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LookupDeviceCodeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LookupDeviceCodeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LookupDeviceCodeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LookupDeviceCodeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LookupDeviceCodeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateDeviceResponse201Headers the declared response headers of an HTTP 201 response for CreateDevice
+type CreateDeviceResponse201Headers struct {
+	CacheControl       string
+	ETag               string
+	IdempotentReplayed *string
+}
+
+// CreateDeviceResponseDefaultHeaders the declared response headers of an HTTP default response for CreateDevice
+type CreateDeviceResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type CreateDeviceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *CreatedDevice
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateDeviceResponse201Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CreateDeviceResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateDeviceResponse) GetJSON201() *CreatedDevice {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateDeviceResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateDeviceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateDeviceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateDeviceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateDeviceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RevokeDeviceResponseDefaultHeaders the declared response headers of an HTTP default response for RevokeDevice
+type RevokeDeviceResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RevokeDeviceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RevokeDeviceResponseDefaultHeaders
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RevokeDeviceResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeDeviceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeDeviceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeDeviceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeDeviceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetDeviceResponse200Headers the declared response headers of an HTTP 200 response for GetDevice
+type GetDeviceResponse200Headers struct {
+	ETag string
+}
+
+// GetDeviceResponseDefaultHeaders the declared response headers of an HTTP default response for GetDevice
+type GetDeviceResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetDeviceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Device
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetDeviceResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetDeviceResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetDeviceResponse) GetJSON200() *Device {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetDeviceResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetDeviceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetDeviceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetDeviceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetDeviceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PatchDeviceResponse200Headers the declared response headers of an HTTP 200 response for PatchDevice
+type PatchDeviceResponse200Headers struct {
+	ETag string
+}
+
+// PatchDeviceResponseDefaultHeaders the declared response headers of an HTTP default response for PatchDevice
+type PatchDeviceResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type PatchDeviceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Device
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *PatchDeviceResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PatchDeviceResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PatchDeviceResponse) GetJSON200() *Device {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PatchDeviceResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PatchDeviceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PatchDeviceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PatchDeviceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PatchDeviceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListEventsResponseDefaultHeaders the declared response headers of an HTTP default response for ListEvents
+type ListEventsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListEventsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Feed
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListEventsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListEventsResponse) GetJSON200() *Feed {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListEventsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListEventsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListEventsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListEventsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetRecoveryResponseDefaultHeaders the declared response headers of an HTTP default response for GetRecovery
 type GetRecoveryResponseDefaultHeaders struct {
 	Allow           *string
@@ -6046,6 +8681,204 @@ func (r GetRecoveryResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetRecoveryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// AuthorizeDeviceResponse200Headers the declared response headers of an HTTP 200 response for AuthorizeDevice
+type AuthorizeDeviceResponse200Headers struct {
+	CacheControl string
+}
+
+// AuthorizeDeviceResponse400Headers the declared response headers of an HTTP 400 response for AuthorizeDevice
+type AuthorizeDeviceResponse400Headers struct {
+	WWWAuthenticate *string
+}
+
+// AuthorizeDeviceResponse401Headers the declared response headers of an HTTP 401 response for AuthorizeDevice
+type AuthorizeDeviceResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// AuthorizeDeviceResponse403Headers the declared response headers of an HTTP 403 response for AuthorizeDevice
+type AuthorizeDeviceResponse403Headers struct {
+	WWWAuthenticate *string
+}
+
+// AuthorizeDeviceResponseDefaultHeaders the declared response headers of an HTTP default response for AuthorizeDevice
+type AuthorizeDeviceResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type AuthorizeDeviceResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeviceAuthorization
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *OAuthError
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *OAuthError
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *OAuthError
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *AuthorizeDeviceResponse200Headers
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *AuthorizeDeviceResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *AuthorizeDeviceResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *AuthorizeDeviceResponse403Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *AuthorizeDeviceResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AuthorizeDeviceResponse) GetJSON200() *DeviceAuthorization {
+	return r.JSON200
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r AuthorizeDeviceResponse) GetJSON400() *OAuthError {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r AuthorizeDeviceResponse) GetJSON401() *OAuthError {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r AuthorizeDeviceResponse) GetJSON403() *OAuthError {
+	return r.JSON403
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AuthorizeDeviceResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AuthorizeDeviceResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AuthorizeDeviceResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AuthorizeDeviceResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AuthorizeDeviceResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RevokeTokenResponse400Headers the declared response headers of an HTTP 400 response for RevokeToken
+type RevokeTokenResponse400Headers struct {
+	WWWAuthenticate *string
+}
+
+// RevokeTokenResponse401Headers the declared response headers of an HTTP 401 response for RevokeToken
+type RevokeTokenResponse401Headers struct {
+	WWWAuthenticate *string
+}
+
+// RevokeTokenResponse403Headers the declared response headers of an HTTP 403 response for RevokeToken
+type RevokeTokenResponse403Headers struct {
+	WWWAuthenticate *string
+}
+
+// RevokeTokenResponseDefaultHeaders the declared response headers of an HTTP default response for RevokeToken
+type RevokeTokenResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RevokeTokenResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON400 the response for an HTTP 400 `application/json` response
+	JSON400 *OAuthError
+	// JSON401 the response for an HTTP 401 `application/json` response
+	JSON401 *OAuthError
+	// JSON403 the response for an HTTP 403 `application/json` response
+	JSON403 *OAuthError
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers400 the parsed response headers for an HTTP 400 response
+	Headers400 *RevokeTokenResponse400Headers
+	// Headers401 the parsed response headers for an HTTP 401 response
+	Headers401 *RevokeTokenResponse401Headers
+	// Headers403 the parsed response headers for an HTTP 403 response
+	Headers403 *RevokeTokenResponse403Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RevokeTokenResponseDefaultHeaders
+}
+
+// GetJSON400 returns the response for an HTTP 400 `application/json` response
+func (r RevokeTokenResponse) GetJSON400() *OAuthError {
+	return r.JSON400
+}
+
+// GetJSON401 returns the response for an HTTP 401 `application/json` response
+func (r RevokeTokenResponse) GetJSON401() *OAuthError {
+	return r.JSON401
+}
+
+// GetJSON403 returns the response for an HTTP 403 `application/json` response
+func (r RevokeTokenResponse) GetJSON403() *OAuthError {
+	return r.JSON403
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RevokeTokenResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeTokenResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeTokenResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeTokenResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeTokenResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7458,6 +10291,22 @@ func (c *ClientWithResponses) GetJwksWithResponse(ctx context.Context, reqEditor
 	return ParseGetJwksResponse(rsp)
 }
 
+// GetAuthorizationServerWithResponse Where the OAuth endpoints are, and what they can do
+//
+// Authorization server metadata (RFC 8414), the same for all tenants. `issuer` is what
+// tokens name as theirs. There is no authorization endpoint, and so no response type.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /.well-known/oauth-authorization-server (the `GetAuthorizationServer` operationId).
+func (c *ClientWithResponses) GetAuthorizationServerWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetAuthorizationServerResponse, error) {
+	rsp, err := c.GetAuthorizationServer(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAuthorizationServerResponse(rsp)
+}
+
 // LivezWithResponse Is the process alive?
 //
 // Depends on nothing else.
@@ -7700,6 +10549,21 @@ func (c *ClientWithResponses) PatchAccountWithApplicationMergePatchPlusJSONBodyW
 	return ParsePatchAccountResponse(rsp)
 }
 
+// ListAccountDevicesWithResponse List the devices that an account approved
+//
+// In the order of their ids. Revoked ones too, for as long as they are kept.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/accounts/{account_id}/devices (the `ListAccountDevices` operationId).
+func (c *ClientWithResponses) ListAccountDevicesWithResponse(ctx context.Context, accountID AccountID, params *ListAccountDevicesParams, reqEditors ...RequestEditorFn) (*ListAccountDevicesResponse, error) {
+	rsp, err := c.ListAccountDevices(ctx, accountID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAccountDevicesResponse(rsp)
+}
+
 // RemoveEmailWithResponse Remove an account's email
 //
 // The address is free at once. A pending email change stays. An account without an email is
@@ -7823,6 +10687,270 @@ func (c *ClientWithResponses) ConfirmEmailChangeWithResponse(ctx context.Context
 	return ParseConfirmEmailChangeResponse(rsp)
 }
 
+// ListAccountEventsWithResponse What happened to an account
+//
+// One event for each committed revision, from the first on, for as long as events are kept:
+// 90 days unless the installation says otherwise. So are a deleted account's; when the last
+// of them has gone it is 404.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/accounts/{account_id}/events (the `ListAccountEvents` operationId).
+func (c *ClientWithResponses) ListAccountEventsWithResponse(ctx context.Context, accountID AccountID, params *ListAccountEventsParams, reqEditors ...RequestEditorFn) (*ListAccountEventsResponse, error) {
+	rsp, err := c.ListAccountEvents(ctx, accountID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAccountEventsResponse(rsp)
+}
+
+// ApproveDeviceWithBodyWithResponse Let in the device that shows a user code
+//
+// In the name of an account whose owner is signed in and has seen the device: it becomes
+// the account's, and its next poll gets tokens. Approving it again for the same account
+// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/device-codes/approve (the `ApproveDevice` operationId).
+func (c *ClientWithResponses) ApproveDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApproveDeviceResponse, error) {
+	rsp, err := c.ApproveDeviceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApproveDeviceResponse(rsp)
+}
+
+// ApproveDeviceWithResponse Let in the device that shows a user code
+//
+// In the name of an account whose owner is signed in and has seen the device: it becomes
+// the account's, and its next poll gets tokens. Approving it again for the same account
+// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/device-codes/approve (the `ApproveDevice` operationId).
+func (c *ClientWithResponses) ApproveDeviceWithResponse(ctx context.Context, body ApproveDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*ApproveDeviceResponse, error) {
+	rsp, err := c.ApproveDevice(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApproveDeviceResponse(rsp)
+}
+
+// DenyDeviceWithBodyWithResponse Turn away the device that shows a user code
+//
+// For good: its next poll is told `access_denied`. It fails as the lookup of the code does,
+// which says what the codes mean.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/device-codes/deny (the `DenyDevice` operationId).
+func (c *ClientWithResponses) DenyDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DenyDeviceResponse, error) {
+	rsp, err := c.DenyDeviceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDenyDeviceResponse(rsp)
+}
+
+// DenyDeviceWithResponse Turn away the device that shows a user code
+//
+// For good: its next poll is told `access_denied`. It fails as the lookup of the code does,
+// which says what the codes mean.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/device-codes/deny (the `DenyDevice` operationId).
+func (c *ClientWithResponses) DenyDeviceWithResponse(ctx context.Context, body DenyDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*DenyDeviceResponse, error) {
+	rsp, err := c.DenyDevice(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDenyDeviceResponse(rsp)
+}
+
+// LookupDeviceCodeWithBodyWithResponse Find the device that shows a user code
+//
+// So that the account's owner can see what they are about to approve. The code may be typed
+// in any letter case, with spaces and hyphens wherever.
+//
+// 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
+// now: one and the same. 404 `account_not_found` when there is no such account. 429
+// `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
+// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+// another account approved it, or it was denied or revoked.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/device-codes/lookup (the `LookupDeviceCode` operationId).
+func (c *ClientWithResponses) LookupDeviceCodeWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LookupDeviceCodeResponse, error) {
+	rsp, err := c.LookupDeviceCodeWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLookupDeviceCodeResponse(rsp)
+}
+
+// LookupDeviceCodeWithResponse Find the device that shows a user code
+//
+// So that the account's owner can see what they are about to approve. The code may be typed
+// in any letter case, with spaces and hyphens wherever.
+//
+// 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
+// now: one and the same. 404 `account_not_found` when there is no such account. 429
+// `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
+// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+// another account approved it, or it was denied or revoked.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/device-codes/lookup (the `LookupDeviceCode` operationId).
+func (c *ClientWithResponses) LookupDeviceCodeWithResponse(ctx context.Context, body LookupDeviceCodeJSONRequestBody, reqEditors ...RequestEditorFn) (*LookupDeviceCodeResponse, error) {
+	rsp, err := c.LookupDeviceCode(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLookupDeviceCodeResponse(rsp)
+}
+
+// CreateDeviceWithBodyWithResponse Create a device that waits for approval
+//
+// For an application that begins the login of a device on its own server; a device that
+// speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
+// minutes. With a client there is a device code, for the device to poll with as that client;
+// without one the application reads the device to see what becomes of it. 422
+// `client_unknown` when the tenant has no such client, or an operator disabled it.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/devices (the `CreateDevice` operationId).
+func (c *ClientWithResponses) CreateDeviceWithBodyWithResponse(ctx context.Context, params *CreateDeviceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDeviceResponse, error) {
+	rsp, err := c.CreateDeviceWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDeviceResponse(rsp)
+}
+
+// CreateDeviceWithResponse Create a device that waits for approval
+//
+// For an application that begins the login of a device on its own server; a device that
+// speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
+// minutes. With a client there is a device code, for the device to poll with as that client;
+// without one the application reads the device to see what becomes of it. 422
+// `client_unknown` when the tenant has no such client, or an operator disabled it.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/devices (the `CreateDevice` operationId).
+func (c *ClientWithResponses) CreateDeviceWithResponse(ctx context.Context, params *CreateDeviceParams, body CreateDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDeviceResponse, error) {
+	rsp, err := c.CreateDevice(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDeviceResponse(rsp)
+}
+
+// RevokeDeviceWithResponse Revoke a device
+//
+// For good. Its codes and its refresh token are dead at once; an access token that it has
+// lasts until its 15 minutes are over. Revoking a revoked device again is 204, whatever
+// revision `If-Match` names.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/devices/{device_id} (the `RevokeDevice` operationId).
+func (c *ClientWithResponses) RevokeDeviceWithResponse(ctx context.Context, deviceID DeviceID, params *RevokeDeviceParams, reqEditors ...RequestEditorFn) (*RevokeDeviceResponse, error) {
+	rsp, err := c.RevokeDevice(ctx, deviceID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeDeviceResponse(rsp)
+}
+
+// GetDeviceWithResponse Get a device
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
+func (c *ClientWithResponses) GetDeviceWithResponse(ctx context.Context, deviceID DeviceID, reqEditors ...RequestEditorFn) (*GetDeviceResponse, error) {
+	rsp, err := c.GetDevice(ctx, deviceID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetDeviceResponse(rsp)
+}
+
+// PatchDeviceWithBodyWithResponse Change a device
+//
+// A merge patch (RFC 7396) of `label`. A user code and its expiry never change: either here
+// is 422 with the reason.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/devices/{device_id} (the `PatchDevice` operationId).
+func (c *ClientWithResponses) PatchDeviceWithBodyWithResponse(ctx context.Context, deviceID DeviceID, params *PatchDeviceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchDeviceResponse, error) {
+	rsp, err := c.PatchDeviceWithBody(ctx, deviceID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePatchDeviceResponse(rsp)
+}
+
+// PatchDeviceWithResponse Change a device
+//
+// A merge patch (RFC 7396) of `label`. A user code and its expiry never change: either here
+// is 422 with the reason.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/devices/{device_id} (the `PatchDevice` operationId).
+func (c *ClientWithResponses) PatchDeviceWithResponse(ctx context.Context, deviceID DeviceID, params *PatchDeviceParams, body PatchDeviceJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchDeviceResponse, error) {
+	rsp, err := c.PatchDevice(ctx, deviceID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePatchDeviceResponse(rsp)
+}
+
+// PatchDeviceWithApplicationMergePatchPlusJSONBodyWithResponse Change a device
+//
+// A merge patch (RFC 7396) of `label`. A user code and its expiry never change: either here
+// is 422 with the reason.
+//
+// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/devices/{device_id} (the `PatchDevice` operationId).
+func (c *ClientWithResponses) PatchDeviceWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, deviceID DeviceID, params *PatchDeviceParams, body PatchDeviceApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchDeviceResponse, error) {
+	rsp, err := c.PatchDeviceWithApplicationMergePatchPlusJSONBody(ctx, deviceID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePatchDeviceResponse(rsp)
+}
+
+// ListEventsWithResponse What happened in the whole directory
+//
+// The tenant's feed: one event for each committed revision of each account and device, for as
+// long as events are kept (90 days unless the installation says otherwise). It has no end:
+// `next_cursor` is always there, and goes back as `cursor` to get what came since, at once
+// where `more` is true and after a pause where it isn't. No event is missed and none comes
+// twice, whatever commits late. One record's events come in the order of its revisions;
+// there is no order between records. A cursor that is older than what is kept goes on at what
+// is left.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/identity/events (the `ListEvents` operationId).
+func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error) {
+	rsp, err := c.ListEvents(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListEventsResponse(rsp)
+}
+
 // GetRecoveryWithResponse How much unfinished work the tenant's directory holds
 //
 // Returns a wrapper object for the known response body format(s).
@@ -7834,6 +10962,80 @@ func (c *ClientWithResponses) GetRecoveryWithResponse(ctx context.Context, reqEd
 		return nil, err
 	}
 	return ParseGetRecoveryResponse(rsp)
+}
+
+// AuthorizeDeviceWithBodyWithResponse Begin the login of a device
+//
+// The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
+// device shows `user_code` and `verification_uri` to its user and polls
+// `POST /v1/oauth/token` with `device_code`; the tenant's application, at that URI, has the
+// user sign in and approves or denies by `POST /v1/device-codes/approve` or `deny`. Unknown
+// form fields are ignored.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/oauth/device_authorization (the `AuthorizeDevice` operationId).
+func (c *ClientWithResponses) AuthorizeDeviceWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AuthorizeDeviceResponse, error) {
+	rsp, err := c.AuthorizeDeviceWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAuthorizeDeviceResponse(rsp)
+}
+
+// AuthorizeDeviceWithFormdataBodyWithResponse Begin the login of a device
+//
+// The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
+// device shows `user_code` and `verification_uri` to its user and polls
+// `POST /v1/oauth/token` with `device_code`; the tenant's application, at that URI, has the
+// user sign in and approves or denies by `POST /v1/device-codes/approve` or `deny`. Unknown
+// form fields are ignored.
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/oauth/device_authorization (the `AuthorizeDevice` operationId).
+func (c *ClientWithResponses) AuthorizeDeviceWithFormdataBodyWithResponse(ctx context.Context, body AuthorizeDeviceFormdataRequestBody, reqEditors ...RequestEditorFn) (*AuthorizeDeviceResponse, error) {
+	rsp, err := c.AuthorizeDeviceWithFormdataBody(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAuthorizeDeviceResponse(rsp)
+}
+
+// RevokeTokenWithBodyWithResponse Give a refresh token back
+//
+// RFC 7009, for a public client that signs its user out: the device is revoked, for good. A
+// token that isn't known, isn't this client's or is dead already is 200 too. An access token
+// can't be taken back, and is `unsupported_token_type`: it lasts until its 15 minutes are
+// over. Unknown form fields are ignored.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/oauth/revoke (the `RevokeToken` operationId).
+func (c *ClientWithResponses) RevokeTokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeTokenResponse, error) {
+	rsp, err := c.RevokeTokenWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeTokenResponse(rsp)
+}
+
+// RevokeTokenWithFormdataBodyWithResponse Give a refresh token back
+//
+// RFC 7009, for a public client that signs its user out: the device is revoked, for good. A
+// token that isn't known, isn't this client's or is dead already is 200 too. An access token
+// can't be taken back, and is `unsupported_token_type`: it lasts until its 15 minutes are
+// over. Unknown form fields are ignored.
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/oauth/revoke (the `RevokeToken` operationId).
+func (c *ClientWithResponses) RevokeTokenWithFormdataBodyWithResponse(ctx context.Context, body RevokeTokenFormdataRequestBody, reqEditors ...RequestEditorFn) (*RevokeTokenResponse, error) {
+	rsp, err := c.RevokeTokenWithFormdataBody(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeTokenResponse(rsp)
 }
 
 // CreateTokenWithBodyWithResponse Get a token
@@ -8367,6 +11569,76 @@ func ParseGetJwksResponse(rsp *http.Response) (*GetJwksResponse, error) {
 		response.Headers200 = &headers
 	case true:
 		var headers GetJwksResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetAuthorizationServerResponse parses an HTTP response from a GetAuthorizationServerWithResponse call
+func ParseGetAuthorizationServerResponse(rsp *http.Response) (*GetAuthorizationServerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAuthorizationServerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuthorizationServer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetAuthorizationServerResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers GetAuthorizationServerResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -9044,6 +12316,66 @@ func ParsePatchAccountResponse(rsp *http.Response) (*PatchAccountResponse, error
 	return response, nil
 }
 
+// ParseListAccountDevicesResponse parses an HTTP response from a ListAccountDevicesWithResponse call
+func ParseListAccountDevicesResponse(rsp *http.Response) (*ListAccountDevicesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAccountDevicesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DevicePage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListAccountDevicesResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseRemoveEmailResponse parses an HTTP response from a RemoveEmailWithResponse call
 func ParseRemoveEmailResponse(rsp *http.Response) (*RemoveEmailResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9317,6 +12649,616 @@ func ParseConfirmEmailChangeResponse(rsp *http.Response) (*ConfirmEmailChangeRes
 	return response, nil
 }
 
+// ParseListAccountEventsResponse parses an HTTP response from a ListAccountEventsWithResponse call
+func ParseListAccountEventsResponse(rsp *http.Response) (*ListAccountEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAccountEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest EventPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListAccountEventsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseApproveDeviceResponse parses an HTTP response from a ApproveDeviceWithResponse call
+func ParseApproveDeviceResponse(rsp *http.Response) (*ApproveDeviceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ApproveDeviceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Device
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers ApproveDeviceResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers ApproveDeviceResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDenyDeviceResponse parses an HTTP response from a DenyDeviceWithResponse call
+func ParseDenyDeviceResponse(rsp *http.Response) (*DenyDeviceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DenyDeviceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Device
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers DenyDeviceResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers DenyDeviceResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseLookupDeviceCodeResponse parses an HTTP response from a LookupDeviceCodeWithResponse call
+func ParseLookupDeviceCodeResponse(rsp *http.Response) (*LookupDeviceCodeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LookupDeviceCodeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Device
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers LookupDeviceCodeResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers LookupDeviceCodeResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateDeviceResponse parses an HTTP response from a CreateDeviceWithResponse call
+func ParseCreateDeviceResponse(rsp *http.Response) (*CreateDeviceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateDeviceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest CreatedDevice
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateDeviceResponse201Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		if values := rsp.Header.Values("Idempotent-Replayed"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Idempotent-Replayed", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.IdempotentReplayed = &value
+		}
+		response.Headers201 = &headers
+	case true:
+		var headers CreateDeviceResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRevokeDeviceResponse parses an HTTP response from a RevokeDeviceWithResponse call
+func ParseRevokeDeviceResponse(rsp *http.Response) (*RevokeDeviceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeDeviceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RevokeDeviceResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetDeviceResponse parses an HTTP response from a GetDeviceWithResponse call
+func ParseGetDeviceResponse(rsp *http.Response) (*GetDeviceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetDeviceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Device
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetDeviceResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers GetDeviceResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePatchDeviceResponse parses an HTTP response from a PatchDeviceWithResponse call
+func ParsePatchDeviceResponse(rsp *http.Response) (*PatchDeviceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PatchDeviceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Device
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers PatchDeviceResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers PatchDeviceResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListEventsResponse parses an HTTP response from a ListEventsWithResponse call
+func ParseListEventsResponse(rsp *http.Response) (*ListEventsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListEventsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Feed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListEventsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseGetRecoveryResponse parses an HTTP response from a GetRecoveryWithResponse call
 func ParseGetRecoveryResponse(rsp *http.Response) (*GetRecoveryResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9350,6 +13292,234 @@ func ParseGetRecoveryResponse(rsp *http.Response) (*GetRecoveryResponse, error) 
 	switch {
 	case true:
 		var headers GetRecoveryResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseAuthorizeDeviceResponse parses an HTTP response from a AuthorizeDeviceWithResponse call
+func ParseAuthorizeDeviceResponse(rsp *http.Response) (*AuthorizeDeviceResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AuthorizeDeviceResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeviceAuthorization
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest OAuthError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest OAuthError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest OAuthError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers AuthorizeDeviceResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 400:
+		var headers AuthorizeDeviceResponse400Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers AuthorizeDeviceResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers AuthorizeDeviceResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers403 = &headers
+	case true:
+		var headers AuthorizeDeviceResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRevokeTokenResponse parses an HTTP response from a RevokeTokenWithResponse call
+func ParseRevokeTokenResponse(rsp *http.Response) (*RevokeTokenResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeTokenResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest OAuthError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest OAuthError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest OAuthError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 400:
+		var headers RevokeTokenResponse400Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers400 = &headers
+	case rsp.StatusCode == 401:
+		var headers RevokeTokenResponse401Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers401 = &headers
+	case rsp.StatusCode == 403:
+		var headers RevokeTokenResponse403Headers
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.Headers403 = &headers
+	case true:
+		var headers RevokeTokenResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -11,16 +11,18 @@ var creating = map[string]bool{
 	"accounts":      true,
 	"api-keys":      true,
 	"clients":       true,
+	"devices":       true,
 	"email-changes": true,
 	"operators":     true,
 	"principals":    true,
 	"tenants":       true,
 }
 
-// reading are those at which a POST changes nothing.
+// reading are the ends of the paths at which a POST changes nothing. The lookup of
+// a device's code is none of them: it counts guesses.
 var reading = map[string]bool{
-	"batch-get": true,
-	"lookup":    true,
+	"accounts/batch-get": true,
+	"accounts/lookup":    true,
 }
 
 func creates(request *http.Request) bool {
@@ -34,8 +36,8 @@ func repeatable(request *http.Request) bool {
 	case http.MethodGet:
 		return true
 	case http.MethodPost:
-		word := path.Base(request.URL.Path)
-		return reading[word] || creating[word]
+		parent, word := path.Split(request.URL.Path)
+		return reading[path.Base(parent)+"/"+word] || creating[word]
 	default:
 		return false
 	}

@@ -42,6 +42,11 @@ func lookup(ctx context.Context, client *holdfast.ClientWithResponses) error {
 	return err
 }
 
+func lookupCode(ctx context.Context, client *holdfast.ClientWithResponses) error {
+	_, err := client.LookupDeviceCodeWithResponse(ctx, holdfast.CodeGuess{UserCode: "WDJB-MJHT", AccountID: "x"})
+	return err
+}
+
 func remove(ctx context.Context, client *holdfast.ClientWithResponses) error {
 	match := `"1"`
 	_, err := client.DeleteAccountWithResponse(ctx, "x", &holdfast.DeleteAccountParams{IfMatch: &match})
@@ -95,6 +100,7 @@ func TestRetry_ALostAnswerIsAskedForAgainWhereThatIsSafe(t *testing.T) {
 		"a read":     {get, 2},
 		"a creation": {create, 2},
 		"a lookup":   {lookup, 2},
+		"a guess":    {lookupCode, 1},
 		"a deletion": {remove, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,6 +52,7 @@ func (s *subject) sameForStrangers(t *testing.T, op described, name string) {
 	foreign := map[string]string{
 		"account_id":   s.account,
 		"change_id":    x.path["change_id"],
+		"device_id":    s.device,
 		"client_id":    x.path["client_id"], // under another tenant's path
 		"principal_id": s.owner.principal,
 		"operator_id":  s.owner.principal, // a tenant's principal is no operator

@@ -126,6 +126,7 @@ func (p *process) makeAPI(context.Context) error {
 		Jobs:           inserter,
 		Databases:      p.swept(),
 		Checks:         p.checks(),
+		Issuer:         p.config.Issuer,
 		CursorSecrets:  cursorSecrets(p.config.ServerKeys),
 		Log:            p.telemetry.Log,
 		Tracers:        p.telemetry.Tracers,

@@ -20,6 +20,8 @@ type subject struct {
 	owner, neighbour customer
 	account          string // the owner's
 	handle           string // the account's
+	client           string // the owner's
+	device           string // the owner's; nobody has approved it
 	ownerToken       string
 	neighbourToken   string
 	operatorToken    string
@@ -33,6 +35,8 @@ func newSubject(t testing.TB) *subject {
 	s.owner, s.neighbour = s.tenant(t, s.api, "owner"), s.tenant(t, s.api, "neighbour")
 	s.handle = "owners-first"
 	s.account = s.newAccount(t, s.handle)
+	s.client = s.newClient(t, "tv")
+	s.device = s.newDevice(t).ID
 	s.ownerToken, s.neighbourToken = s.buyToken(t, s.owner.key), s.buyToken(t, s.neighbour.key)
 	s.operatorToken = s.buyToken(t, s.operatorKey)
 	return s
@@ -73,11 +77,16 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		"account_id":   s.account,
 		"tenant_id":    s.owner.id,
 		"principal_id": s.owner.principal,
+		"device_id":    s.device,
 	}}
 	n := s.fresh.Add(1)
 	json := func(body string) {
 		x.header.Set("Content-Type", "application/json")
 		x.body = []byte(strings.ReplaceAll(body, "$n", fmt.Sprint(n)))
+	}
+	form := func(fields url.Values) {
+		x.header.Set("Content-Type", "application/x-www-form-urlencoded")
+		x.body = []byte(fields.Encode())
 	}
 	switch security := *op.operation.Security; {
 	case len(security) == 0:
@@ -87,21 +96,35 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		x.header.Set("Authorization", "Bearer "+s.ownerToken)
 	}
 	switch op.operation.OperationID {
-	case "livez", "readyz", "getOpenapi", "getJwks", "listSweeps", "getRecovery",
-		"getAccount", "getTenant", "resumeTenant", "listApiKeys":
+	case "livez", "readyz", "getOpenapi", "getJwks", "getAuthorizationServer", "listSweeps", "getRecovery",
+		"getAccount", "getDevice", "getTenant", "resumeTenant", "listApiKeys":
 	case "runSweep":
 		x.path["kind"] = "identity"
 	case "listAccounts":
 		x.query = "limit=2&status=active"
-	case "listTenants", "listPrincipals", "listClients", "listOperators":
+	case "listAccountDevices":
+		x.query = "limit=2&status=approved"
+	case "listTenants", "listPrincipals", "listClients", "listOperators", "listAccountEvents", "listEvents":
 		x.query = "limit=2"
 	case "listOperatorApiKeys":
 		x.path["operator_id"] = s.newOperator(t, n)
 	case "createToken":
-		x.header.Set("Content-Type", "application/x-www-form-urlencoded")
-		x.body = []byte(url.Values{
-			"grant_type": {"client_credentials"}, "client_id": {clientID(s.owner.key)}, "client_secret": {s.owner.key}, "scope": {"identity:read"},
-		}.Encode())
+		form(url.Values{"grant_type": {"client_credentials"}, "client_id": {clientID(s.owner.key)}, "client_secret": {s.owner.key}, "scope": {"identity:read"}})
+	case "authorizeDevice":
+		form(url.Values{"client_id": {s.client}, "scope": {"play"}, "label": {"Living room"}})
+	case "revokeToken":
+		form(url.Values{"client_id": {s.client}, "token": {"unknown"}, "token_type_hint": {"refresh_token"}})
+	case "createDevice":
+		x.header.Set("Idempotency-Key", fmt.Sprint("device-", n))
+		json(`{"label":"Device $n","client_id":"` + s.client + `","scopes":["play"]}`)
+	case "patchDevice", "revokeDevice":
+		x.path["device_id"] = s.newDevice(t).ID
+		x.header.Set("If-Match", `"1"`)
+		if op.method == http.MethodPatch {
+			json(`{"label":"Renamed $n"}`)
+		}
+	case "lookupDeviceCode", "approveDevice", "denyDevice":
+		json(`{"user_code":"` + *s.newDevice(t).UserCode + `","account_id":"` + s.account + `"}`)
 	case "createAccount":
 		x.header.Set("Idempotency-Key", fmt.Sprint("account-", n))
 		json(`{"handle":"user-$n","email":"user-$n@example.com","email_verified":false,"display_name":"User $n","attributes":{"plan":"pro","deep":[{"er":"x"}]}}`)
@@ -170,11 +193,20 @@ func (s *subject) newEmailChange(t testing.TB, account, email string) holdfast.E
 func (s *subject) newClient(t testing.TB, name string) string {
 	t.Helper()
 	made, err := s.operator(t, s.api).CreateClientWithResponse(t.Context(), s.owner.id, nil,
-		holdfast.NewPublicClient{Name: name, VerificationURI: "https://example.com/device"})
+		holdfast.NewPublicClient{Name: name, Scopes: ptr([]string{"pause", "play"}), VerificationURI: "https://example.com/device"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return made.JSON201.ID
+}
+
+func (s *subject) newDevice(t testing.TB) holdfast.CreatedDevice {
+	t.Helper()
+	made, err := connect(t, s.api, s.owner.key).CreateDeviceWithResponse(t.Context(), nil, holdfast.NewDevice{ClientID: &s.client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *made.JSON201
 }
 
 func (s *subject) newOperator(t testing.TB, n int64) string {

@@ -53,6 +53,24 @@ func (e AccountStatusFilter) Valid() bool {
 	}
 }
 
+// Defines values for DeviceStatusFilter.
+const (
+	DeviceStatusFilterApproved DeviceStatusFilter = "approved"
+	DeviceStatusFilterRevoked  DeviceStatusFilter = "revoked"
+)
+
+// Valid indicates whether the value is a known member of the DeviceStatusFilter enum.
+func (e DeviceStatusFilter) Valid() bool {
+	switch e {
+	case DeviceStatusFilterApproved:
+		return true
+	case DeviceStatusFilterRevoked:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewTenantHandlePolicy.
 const (
 	ASCII   NewTenantHandlePolicy = "ascii"
@@ -173,6 +191,19 @@ type AccountPatchStatus string
 // AccountStatusFilter defines model for AccountStatusFilter.
 type AccountStatusFilter string
 
+// Actor Who made a change.
+type Actor struct {
+	// ID The principal's or the client's; null for `holdfast`.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID *string `json:"id"`
+
+	// Kind `principal`, `client` (a public client) or `holdfast` (its own upkeep).
+	//
+	// Example: principal
+	Kind string `json:"kind"`
+}
+
 // APIKey defines model for ApiKey.
 type APIKey struct {
 	CreatedAt time.Time  `json:"created_at"`
@@ -216,6 +247,21 @@ type AskedSweep struct {
 // Example: {"plan":"pro"}
 type Attributes = json.RawMessage
 
+// AuthorizationServer defines model for AuthorizationServer.
+type AuthorizationServer struct {
+	DeviceAuthorizationEndpoint string   `json:"device_authorization_endpoint"`
+	GrantTypesSupported         []string `json:"grant_types_supported"`
+	Issuer                      string   `json:"issuer"`
+	JwksURI                     string   `json:"jwks_uri"`
+
+	// ResponseTypesSupported Empty. The RFC wants the field all the same.
+	ResponseTypesSupported                 []string `json:"response_types_supported"`
+	RevocationEndpoint                     string   `json:"revocation_endpoint"`
+	RevocationEndpointAuthMethodsSupported []string `json:"revocation_endpoint_auth_methods_supported"`
+	TokenEndpoint                          string   `json:"token_endpoint"`
+	TokenEndpointAuthMethodsSupported      []string `json:"token_endpoint_auth_methods_supported"`
+}
+
 // BatchGet defines model for BatchGet.
 type BatchGet struct {
 	Ids []ID `json:"ids"`
@@ -249,6 +295,19 @@ type Check struct {
 //
 // Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
 type ClientID = string
+
+// CodeGuess defines model for CodeGuess.
+type CodeGuess struct {
+	// AccountID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	AccountID ID `json:"account_id"`
+
+	// UserCode As it was typed.
+	//
+	// Example: wdjb mjht
+	UserCode string `json:"user_code"`
+}
 
 // CreatedAccount defines model for CreatedAccount.
 type CreatedAccount struct {
@@ -310,6 +369,168 @@ type CreatedAPIKey struct {
 	RevokedAt   *time.Time `json:"revoked_at"`
 }
 
+// CreatedDevice defines model for CreatedDevice.
+type CreatedDevice struct {
+	// AccountID Who approved it; null before.
+	AccountID  *string    `json:"account_id"`
+	ApprovedAt *time.Time `json:"approved_at"`
+
+	// ClientID The public client that it asked through.
+	//
+	// Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
+	ClientID  *string   `json:"client_id"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// DeviceCode For the device to poll with, as its client. It is shown once; there is none without a client.
+	DeviceCode *DeviceCode `json:"device_code,omitempty"`
+
+	// ExpiresAt The end of its user code, and of its device code. An approved device lives on.
+	ExpiresAt *time.Time `json:"expires_at"`
+
+	// ID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID ID `json:"id"`
+
+	// Label Example: Living room
+	Label *string `json:"label"`
+
+	// RedeemedAt When its device code was turned into tokens.
+	RedeemedAt *time.Time `json:"redeemed_at"`
+
+	// Revision Every committed change adds exactly one.
+	//
+	// Example: 1
+	Revision int64 `json:"revision"`
+
+	// Scopes Example: ["play"]
+	Scopes []string `json:"scopes"`
+
+	// Status `pending`, `approved`, `denied` or `revoked`.
+	//
+	// Example: pending
+	Status    string    `json:"status"`
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// UserCode What its user types to approve it; null for one that was imported without.
+	//
+	// Example: WDJB-MJHT
+	UserCode *string `json:"user_code"`
+}
+
+// Device defines model for Device.
+type Device struct {
+	// AccountID Who approved it; null before.
+	AccountID  *string    `json:"account_id"`
+	ApprovedAt *time.Time `json:"approved_at"`
+
+	// ClientID The public client that it asked through.
+	//
+	// Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
+	ClientID  *string   `json:"client_id"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// ExpiresAt The end of its user code, and of its device code. An approved device lives on.
+	ExpiresAt *time.Time `json:"expires_at"`
+
+	// ID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID ID `json:"id"`
+
+	// Label Example: Living room
+	Label *string `json:"label"`
+
+	// RedeemedAt When its device code was turned into tokens.
+	RedeemedAt *time.Time `json:"redeemed_at"`
+
+	// Revision Every committed change adds exactly one.
+	//
+	// Example: 1
+	Revision int64 `json:"revision"`
+
+	// Scopes Example: ["play"]
+	Scopes []string `json:"scopes"`
+
+	// Status `pending`, `approved`, `denied` or `revoked`.
+	//
+	// Example: pending
+	Status    string    `json:"status"`
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// UserCode What its user types to approve it; null for one that was imported without.
+	//
+	// Example: WDJB-MJHT
+	UserCode *string `json:"user_code"`
+}
+
+// DeviceAuthorization defines model for DeviceAuthorization.
+type DeviceAuthorization struct {
+	// DeviceCode For the device to poll with, as its client. It is shown once; there is none without a client.
+	DeviceCode DeviceCode `json:"device_code"`
+
+	// ExpiresIn Seconds that both codes live.
+	ExpiresIn int64 `json:"expires_in"`
+
+	// Interval Seconds to wait between polls.
+	Interval int64 `json:"interval"`
+
+	// UserCode Example: WDJB-MJHT
+	UserCode string `json:"user_code"`
+
+	// VerificationURI Where the user goes with the code.
+	//
+	// Example: https://example.com/device
+	VerificationURI string `json:"verification_uri"`
+
+	// VerificationURIComplete The same with the code in it, for a QR code say.
+	//
+	// Example: https://example.com/device?user_code=WDJB-MJHT
+	VerificationURIComplete string `json:"verification_uri_complete"`
+}
+
+// DeviceAuthorizationRequest defines model for DeviceAuthorizationRequest.
+type DeviceAuthorizationRequest struct {
+	// ClientID The public client's.
+	//
+	// Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
+	ClientID string `json:"client_id"`
+
+	// Label What people know the device by, at most 200 characters. Holdfast's own.
+	//
+	// Example: Living room
+	Label *string `json:"label,omitempty"`
+
+	// Scope Scopes separated by spaces; all that the client may ask for when absent.
+	Scope *string `json:"scope,omitempty"`
+}
+
+// DeviceCode For the device to poll with, as its client. It is shown once; there is none without a client.
+type DeviceCode = string
+
+// DevicePage defines model for DevicePage.
+type DevicePage struct {
+	Devices []Device `json:"devices"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+}
+
+// DevicePatch defines model for DevicePatch.
+type DevicePatch struct {
+	// ExpiresAt Never accepted. The end of its codes doesn't change.
+	ExpiresAt json.RawMessage `json:"expires_at,omitempty"`
+
+	// Label null removes it.
+	Label nullable.Nullable[string] `json:"label,omitempty"`
+
+	// UserCode Never accepted. A user code doesn't change.
+	UserCode json.RawMessage `json:"user_code,omitempty"`
+}
+
+// DeviceStatusFilter defines model for DeviceStatusFilter.
+type DeviceStatusFilter string
+
 // Document An OpenAPI 3.0 document.
 type Document = json.RawMessage
 
@@ -336,6 +557,60 @@ type EmailCode struct {
 	//
 	// Example: 49271403
 	Code string `json:"code"`
+}
+
+// Event One committed change. It tells who changed which fields, and never their values. No two
+// events have the same `record_id` and `revision`.
+type Event struct {
+	// Actor Who made a change.
+	Actor Actor     `json:"actor"`
+	At    time.Time `json:"at"`
+
+	// Family `account` or `device`.
+	//
+	// Example: account
+	Family string `json:"family"`
+
+	// Fields The names of the fields that changed.
+	//
+	// Example: ["display_name"]
+	Fields []string `json:"fields"`
+
+	// Kind `account.created`, `account.changed`, `account.email_changed`,
+	// `account.email_removed`, `account.deleted`, `device.created`, `device.changed`,
+	// `device.approved`, `device.denied`, `device.redeemed`, `device.revoked` or
+	// `device.removed`.
+	//
+	//
+	// Example: account.changed
+	Kind string `json:"kind"`
+
+	// RecordID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	RecordID ID `json:"record_id"`
+
+	// Revision The record's, which this change made.
+	Revision int64 `json:"revision"`
+}
+
+// EventPage defines model for EventPage.
+type EventPage struct {
+	Events []Event `json:"events"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+}
+
+// Feed defines model for Feed.
+type Feed struct {
+	Events []Event `json:"events"`
+
+	// More Whether others were there already.
+	More bool `json:"more"`
+
+	// NextCursor Where the feed goes on. It is always there.
+	NextCursor string `json:"next_cursor"`
 }
 
 // FieldError defines model for FieldError.
@@ -427,6 +702,26 @@ type NewAPIKey struct {
 	//
 	// Example: 2026 rotation
 	Label *string `json:"label,omitempty"`
+}
+
+// NewDevice defines model for NewDevice.
+type NewDevice struct {
+	// ClientID A public client's id, which is also its OAuth `client_id`.
+	//
+	// Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
+	ClientID *ClientID `json:"client_id,omitempty"`
+
+	// Label What people know the device by.
+	//
+	// Example: Living room
+	Label *string `json:"label,omitempty"`
+
+	// Scopes What it asks for, in the tenant's own words; of its client's, if it has one, and all of
+	// those when there are none here.
+	//
+	//
+	// Example: ["play"]
+	Scopes *[]string `json:"scopes,omitempty"`
 }
 
 // NewEmailChange defines model for NewEmailChange.
@@ -598,6 +893,18 @@ type Recovery struct {
 	Pending int64 `json:"pending"`
 }
 
+// RevocationRequest defines model for RevocationRequest.
+type RevocationRequest struct {
+	// ClientID The public client's.
+	ClientID string `json:"client_id"`
+
+	// Token The refresh token.
+	Token string `json:"token"`
+
+	// TokenTypeHint Ignored, since a token tells its type by itself.
+	TokenTypeHint *string `json:"token_type_hint,omitempty"`
+}
+
 // Scopes The most that a token may be granted.
 //
 // Example: ["identity:read","identity:write"]
@@ -733,6 +1040,11 @@ type ChangeID = ID
 // Cursor defines model for Cursor.
 type Cursor = string
 
+// DeviceID A UUID (RFC 9562) in lower case.
+//
+// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+type DeviceID = ID
+
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
@@ -801,6 +1113,18 @@ type PatchAccountParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// ListAccountDevicesParams defines parameters for ListAccountDevices.
+type ListAccountDevicesParams struct {
+	// Status Only devices in this status.
+	Status *DeviceStatusFilter `form:"status,omitempty" json:"status,omitempty"`
+
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // RemoveEmailParams defines parameters for RemoveEmail.
 type RemoveEmailParams struct {
 	// IfMatch The `ETag` that the change was made from: exactly one, strong. Without it, or with `*`,
@@ -813,6 +1137,45 @@ type BeginEmailChangeParams struct {
 	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
 	// to create. It lives as long as what it made.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAccountEventsParams defines parameters for ListAccountEvents.
+type ListAccountEventsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateDeviceParams defines parameters for CreateDevice.
+type CreateDeviceParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RevokeDeviceParams defines parameters for RevokeDevice.
+type RevokeDeviceParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// PatchDeviceParams defines parameters for PatchDevice.
+type PatchDeviceParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ListEventsParams defines parameters for ListEvents.
+type ListEventsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListOperatorsParams defines parameters for ListOperators.
@@ -932,6 +1295,30 @@ type BeginEmailChangeJSONRequestBody = NewEmailChange
 // ConfirmEmailChangeJSONRequestBody defines body for ConfirmEmailChange for application/json ContentType.
 type ConfirmEmailChangeJSONRequestBody = EmailCode
 
+// ApproveDeviceJSONRequestBody defines body for ApproveDevice for application/json ContentType.
+type ApproveDeviceJSONRequestBody = CodeGuess
+
+// DenyDeviceJSONRequestBody defines body for DenyDevice for application/json ContentType.
+type DenyDeviceJSONRequestBody = CodeGuess
+
+// LookupDeviceCodeJSONRequestBody defines body for LookupDeviceCode for application/json ContentType.
+type LookupDeviceCodeJSONRequestBody = CodeGuess
+
+// CreateDeviceJSONRequestBody defines body for CreateDevice for application/json ContentType.
+type CreateDeviceJSONRequestBody = NewDevice
+
+// PatchDeviceJSONRequestBody defines body for PatchDevice for application/json ContentType.
+type PatchDeviceJSONRequestBody = DevicePatch
+
+// PatchDeviceApplicationMergePatchPlusJSONRequestBody defines body for PatchDevice for application/merge-patch+json ContentType.
+type PatchDeviceApplicationMergePatchPlusJSONRequestBody = DevicePatch
+
+// AuthorizeDeviceFormdataRequestBody defines body for AuthorizeDevice for application/x-www-form-urlencoded ContentType.
+type AuthorizeDeviceFormdataRequestBody = DeviceAuthorizationRequest
+
+// RevokeTokenFormdataRequestBody defines body for RevokeToken for application/x-www-form-urlencoded ContentType.
+type RevokeTokenFormdataRequestBody = RevocationRequest
+
 // CreateTokenFormdataRequestBody defines body for CreateToken for application/x-www-form-urlencoded ContentType.
 type CreateTokenFormdataRequestBody = TokenRequest
 
@@ -958,6 +1345,9 @@ type ServerInterface interface {
 	// GetJwks The public keys that verify tokens
 	// (GET /.well-known/jwks.json)
 	GetJwks(ctx echo.Context) error
+	// GetAuthorizationServer Where the OAuth endpoints are, and what they can do
+	// (GET /.well-known/oauth-authorization-server)
+	GetAuthorizationServer(ctx echo.Context) error
 	// Livez Is the process alive?
 	// (GET /livez)
 	Livez(ctx echo.Context) error
@@ -988,6 +1378,9 @@ type ServerInterface interface {
 	// PatchAccount Change an account
 	// (PATCH /v1/accounts/{account_id})
 	PatchAccount(ctx echo.Context, accountID AccountID, params PatchAccountParams) error
+	// ListAccountDevices List the devices that an account approved
+	// (GET /v1/accounts/{account_id}/devices)
+	ListAccountDevices(ctx echo.Context, accountID AccountID, params ListAccountDevicesParams) error
 	// RemoveEmail Remove an account's email
 	// (DELETE /v1/accounts/{account_id}/email)
 	RemoveEmail(ctx echo.Context, accountID AccountID, params RemoveEmailParams) error
@@ -1000,9 +1393,42 @@ type ServerInterface interface {
 	// ConfirmEmailChange Confirm an email change with its code
 	// (POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm)
 	ConfirmEmailChange(ctx echo.Context, accountID AccountID, changeID ChangeID) error
+	// ListAccountEvents What happened to an account
+	// (GET /v1/accounts/{account_id}/events)
+	ListAccountEvents(ctx echo.Context, accountID AccountID, params ListAccountEventsParams) error
+	// ApproveDevice Let in the device that shows a user code
+	// (POST /v1/device-codes/approve)
+	ApproveDevice(ctx echo.Context) error
+	// DenyDevice Turn away the device that shows a user code
+	// (POST /v1/device-codes/deny)
+	DenyDevice(ctx echo.Context) error
+	// LookupDeviceCode Find the device that shows a user code
+	// (POST /v1/device-codes/lookup)
+	LookupDeviceCode(ctx echo.Context) error
+	// CreateDevice Create a device that waits for approval
+	// (POST /v1/devices)
+	CreateDevice(ctx echo.Context, params CreateDeviceParams) error
+	// RevokeDevice Revoke a device
+	// (DELETE /v1/devices/{device_id})
+	RevokeDevice(ctx echo.Context, deviceID DeviceID, params RevokeDeviceParams) error
+	// GetDevice Get a device
+	// (GET /v1/devices/{device_id})
+	GetDevice(ctx echo.Context, deviceID DeviceID) error
+	// PatchDevice Change a device
+	// (PATCH /v1/devices/{device_id})
+	PatchDevice(ctx echo.Context, deviceID DeviceID, params PatchDeviceParams) error
+	// ListEvents What happened in the whole directory
+	// (GET /v1/identity/events)
+	ListEvents(ctx echo.Context, params ListEventsParams) error
 	// GetRecovery How much unfinished work the tenant's directory holds
 	// (GET /v1/identity/recovery)
 	GetRecovery(ctx echo.Context) error
+	// AuthorizeDevice Begin the login of a device
+	// (POST /v1/oauth/device_authorization)
+	AuthorizeDevice(ctx echo.Context) error
+	// RevokeToken Give a refresh token back
+	// (POST /v1/oauth/revoke)
+	RevokeToken(ctx echo.Context) error
 	// CreateToken Get a token
 	// (POST /v1/oauth/token)
 	CreateToken(ctx echo.Context) error
@@ -1085,6 +1511,15 @@ func (w *ServerInterfaceWrapper) GetJwks(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetJwks(ctx)
+	return err
+}
+
+// GetAuthorizationServer converts echo context to params.
+func (w *ServerInterfaceWrapper) GetAuthorizationServer(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetAuthorizationServer(ctx)
 	return err
 }
 
@@ -1282,6 +1717,45 @@ func (w *ServerInterfaceWrapper) PatchAccount(ctx echo.Context) error {
 	return err
 }
 
+// ListAccountDevices converts echo context to params.
+func (w *ServerInterfaceWrapper) ListAccountDevices(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "account_id" -------------
+	var accountID AccountID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "account_id", ctx.Param("account_id"), &accountID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter account_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAccountDevicesParams
+	// ------------- Optional query parameter "status" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "status", ctx.QueryParams(), &params.Status, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter status: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListAccountDevices(ctx, accountID, params)
+	return err
+}
+
 // RemoveEmail converts echo context to params.
 func (w *ServerInterfaceWrapper) RemoveEmail(ctx echo.Context) error {
 	var err error
@@ -1402,12 +1876,231 @@ func (w *ServerInterfaceWrapper) ConfirmEmailChange(ctx echo.Context) error {
 	return err
 }
 
+// ListAccountEvents converts echo context to params.
+func (w *ServerInterfaceWrapper) ListAccountEvents(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "account_id" -------------
+	var accountID AccountID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "account_id", ctx.Param("account_id"), &accountID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter account_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAccountEventsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListAccountEvents(ctx, accountID, params)
+	return err
+}
+
+// ApproveDevice converts echo context to params.
+func (w *ServerInterfaceWrapper) ApproveDevice(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ApproveDevice(ctx)
+	return err
+}
+
+// DenyDevice converts echo context to params.
+func (w *ServerInterfaceWrapper) DenyDevice(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DenyDevice(ctx)
+	return err
+}
+
+// LookupDeviceCode converts echo context to params.
+func (w *ServerInterfaceWrapper) LookupDeviceCode(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.LookupDeviceCode(ctx)
+	return err
+}
+
+// CreateDevice converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateDevice(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateDeviceParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateDevice(ctx, params)
+	return err
+}
+
+// RevokeDevice converts echo context to params.
+func (w *ServerInterfaceWrapper) RevokeDevice(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "device_id" -------------
+	var deviceID DeviceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "device_id", ctx.Param("device_id"), &deviceID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter device_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RevokeDeviceParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RevokeDevice(ctx, deviceID, params)
+	return err
+}
+
+// GetDevice converts echo context to params.
+func (w *ServerInterfaceWrapper) GetDevice(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "device_id" -------------
+	var deviceID DeviceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "device_id", ctx.Param("device_id"), &deviceID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter device_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetDevice(ctx, deviceID)
+	return err
+}
+
+// PatchDevice converts echo context to params.
+func (w *ServerInterfaceWrapper) PatchDevice(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "device_id" -------------
+	var deviceID DeviceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "device_id", ctx.Param("device_id"), &deviceID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter device_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PatchDeviceParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PatchDevice(ctx, deviceID, params)
+	return err
+}
+
+// ListEvents converts echo context to params.
+func (w *ServerInterfaceWrapper) ListEvents(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListEventsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListEvents(ctx, params)
+	return err
+}
+
 // GetRecovery converts echo context to params.
 func (w *ServerInterfaceWrapper) GetRecovery(ctx echo.Context) error {
 	var err error
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetRecovery(ctx)
+	return err
+}
+
+// AuthorizeDevice converts echo context to params.
+func (w *ServerInterfaceWrapper) AuthorizeDevice(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.AuthorizeDevice(ctx)
+	return err
+}
+
+// RevokeToken converts echo context to params.
+func (w *ServerInterfaceWrapper) RevokeToken(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RevokeToken(ctx)
 	return err
 }
 
@@ -2041,6 +2734,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	}
 
 	router.GET(options.BaseURL+"/.well-known/jwks.json", wrapper.GetJwks, options.OperationMiddlewares["getJwks"]...)
+	router.GET(options.BaseURL+"/.well-known/oauth-authorization-server", wrapper.GetAuthorizationServer, options.OperationMiddlewares["getAuthorizationServer"]...)
 	router.GET(options.BaseURL+"/livez", wrapper.Livez, options.OperationMiddlewares["livez"]...)
 	router.GET(options.BaseURL+"/openapi.json", wrapper.GetOpenapi, options.OperationMiddlewares["getOpenapi"]...)
 	router.GET(options.BaseURL+"/readyz", wrapper.Readyz, options.OperationMiddlewares["readyz"]...)
@@ -2049,13 +2743,25 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/accounts/:account_id", wrapper.DeleteAccount, options.OperationMiddlewares["deleteAccount"]...)
 	router.GET(options.BaseURL+"/v1/accounts/:account_id", wrapper.GetAccount, options.OperationMiddlewares["getAccount"]...)
 	router.PATCH(options.BaseURL+"/v1/accounts/:account_id", wrapper.PatchAccount, options.OperationMiddlewares["patchAccount"]...)
+	router.GET(options.BaseURL+"/v1/accounts/:account_id/devices", wrapper.ListAccountDevices, options.OperationMiddlewares["listAccountDevices"]...)
 	router.DELETE(options.BaseURL+"/v1/accounts/:account_id/email", wrapper.RemoveEmail, options.OperationMiddlewares["removeEmail"]...)
 	router.POST(options.BaseURL+"/v1/accounts/:account_id/email-changes", wrapper.BeginEmailChange, options.OperationMiddlewares["beginEmailChange"]...)
 	router.DELETE(options.BaseURL+"/v1/accounts/:account_id/email-changes/:change_id", wrapper.CancelEmailChange, options.OperationMiddlewares["cancelEmailChange"]...)
 	router.POST(options.BaseURL+"/v1/accounts/:account_id/email-changes/:change_id/confirm", wrapper.ConfirmEmailChange, options.OperationMiddlewares["confirmEmailChange"]...)
+	router.GET(options.BaseURL+"/v1/accounts/:account_id/events", wrapper.ListAccountEvents, options.OperationMiddlewares["listAccountEvents"]...)
 	router.POST(options.BaseURL+"/v1/accounts/batch-get", wrapper.BatchGetAccounts, options.OperationMiddlewares["batchGetAccounts"]...)
 	router.POST(options.BaseURL+"/v1/accounts/lookup", wrapper.LookupAccount, options.OperationMiddlewares["lookupAccount"]...)
+	router.POST(options.BaseURL+"/v1/device-codes/approve", wrapper.ApproveDevice, options.OperationMiddlewares["approveDevice"]...)
+	router.POST(options.BaseURL+"/v1/device-codes/deny", wrapper.DenyDevice, options.OperationMiddlewares["denyDevice"]...)
+	router.POST(options.BaseURL+"/v1/device-codes/lookup", wrapper.LookupDeviceCode, options.OperationMiddlewares["lookupDeviceCode"]...)
+	router.POST(options.BaseURL+"/v1/devices", wrapper.CreateDevice, options.OperationMiddlewares["createDevice"]...)
+	router.DELETE(options.BaseURL+"/v1/devices/:device_id", wrapper.RevokeDevice, options.OperationMiddlewares["revokeDevice"]...)
+	router.GET(options.BaseURL+"/v1/devices/:device_id", wrapper.GetDevice, options.OperationMiddlewares["getDevice"]...)
+	router.PATCH(options.BaseURL+"/v1/devices/:device_id", wrapper.PatchDevice, options.OperationMiddlewares["patchDevice"]...)
+	router.GET(options.BaseURL+"/v1/identity/events", wrapper.ListEvents, options.OperationMiddlewares["listEvents"]...)
 	router.GET(options.BaseURL+"/v1/identity/recovery", wrapper.GetRecovery, options.OperationMiddlewares["getRecovery"]...)
+	router.POST(options.BaseURL+"/v1/oauth/device_authorization", wrapper.AuthorizeDevice, options.OperationMiddlewares["authorizeDevice"]...)
+	router.POST(options.BaseURL+"/v1/oauth/revoke", wrapper.RevokeToken, options.OperationMiddlewares["revokeToken"]...)
 	router.POST(options.BaseURL+"/v1/oauth/token", wrapper.CreateToken, options.OperationMiddlewares["createToken"]...)
 	router.DELETE(options.BaseURL+"/v1/operator-api-keys/:key_id", wrapper.RevokeOperatorAPIKey, options.OperationMiddlewares["revokeOperatorApiKey"]...)
 	router.GET(options.BaseURL+"/v1/operators", wrapper.ListOperators, options.OperationMiddlewares["listOperators"]...)
@@ -2138,6 +2844,62 @@ type GetJwksdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetJwksdefaultApplicationProblemPlusJSONResponse) VisitGetJwksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAuthorizationServerRequestObject struct {
+}
+
+type GetAuthorizationServerResponseObject interface {
+	VisitGetAuthorizationServerResponse(w http.ResponseWriter) error
+}
+
+type GetAuthorizationServer200ResponseHeaders struct {
+	CacheControl string
+}
+
+type GetAuthorizationServer200JSONResponse struct {
+	Body    AuthorizationServer
+	Headers GetAuthorizationServer200ResponseHeaders
+}
+
+func (response GetAuthorizationServer200JSONResponse) VisitGetAuthorizationServerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAuthorizationServerdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetAuthorizationServerdefaultApplicationProblemPlusJSONResponse) VisitGetAuthorizationServerResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2694,6 +3456,56 @@ func (response PatchAccountdefaultApplicationProblemPlusJSONResponse) VisitPatch
 	return err
 }
 
+type ListAccountDevicesRequestObject struct {
+	AccountID AccountID `json:"account_id"`
+	Params    ListAccountDevicesParams
+}
+
+type ListAccountDevicesResponseObject interface {
+	VisitListAccountDevicesResponse(w http.ResponseWriter) error
+}
+
+type ListAccountDevices200JSONResponse DevicePage
+
+func (response ListAccountDevices200JSONResponse) VisitListAccountDevicesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAccountDevicesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListAccountDevicesdefaultApplicationProblemPlusJSONResponse) VisitListAccountDevicesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RemoveEmailRequestObject struct {
 	AccountID AccountID `json:"account_id"`
 	Params    RemoveEmailParams
@@ -2918,6 +3730,501 @@ func (response ConfirmEmailChangedefaultApplicationProblemPlusJSONResponse) Visi
 	return err
 }
 
+type ListAccountEventsRequestObject struct {
+	AccountID AccountID `json:"account_id"`
+	Params    ListAccountEventsParams
+}
+
+type ListAccountEventsResponseObject interface {
+	VisitListAccountEventsResponse(w http.ResponseWriter) error
+}
+
+type ListAccountEvents200JSONResponse EventPage
+
+func (response ListAccountEvents200JSONResponse) VisitListAccountEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAccountEventsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListAccountEventsdefaultApplicationProblemPlusJSONResponse) VisitListAccountEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ApproveDeviceRequestObject struct {
+	Body *ApproveDeviceJSONRequestBody
+}
+
+type ApproveDeviceResponseObject interface {
+	VisitApproveDeviceResponse(w http.ResponseWriter) error
+}
+
+type ApproveDevice200ResponseHeaders struct {
+	ETag string
+}
+
+type ApproveDevice200JSONResponse struct {
+	Body    Device
+	Headers ApproveDevice200ResponseHeaders
+}
+
+func (response ApproveDevice200JSONResponse) VisitApproveDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ApproveDevicedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ApproveDevicedefaultApplicationProblemPlusJSONResponse) VisitApproveDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DenyDeviceRequestObject struct {
+	Body *DenyDeviceJSONRequestBody
+}
+
+type DenyDeviceResponseObject interface {
+	VisitDenyDeviceResponse(w http.ResponseWriter) error
+}
+
+type DenyDevice200ResponseHeaders struct {
+	ETag string
+}
+
+type DenyDevice200JSONResponse struct {
+	Body    Device
+	Headers DenyDevice200ResponseHeaders
+}
+
+func (response DenyDevice200JSONResponse) VisitDenyDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DenyDevicedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response DenyDevicedefaultApplicationProblemPlusJSONResponse) VisitDenyDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LookupDeviceCodeRequestObject struct {
+	Body *LookupDeviceCodeJSONRequestBody
+}
+
+type LookupDeviceCodeResponseObject interface {
+	VisitLookupDeviceCodeResponse(w http.ResponseWriter) error
+}
+
+type LookupDeviceCode200ResponseHeaders struct {
+	ETag string
+}
+
+type LookupDeviceCode200JSONResponse struct {
+	Body    Device
+	Headers LookupDeviceCode200ResponseHeaders
+}
+
+func (response LookupDeviceCode200JSONResponse) VisitLookupDeviceCodeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LookupDeviceCodedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response LookupDeviceCodedefaultApplicationProblemPlusJSONResponse) VisitLookupDeviceCodeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateDeviceRequestObject struct {
+	Params CreateDeviceParams
+	Body   *CreateDeviceJSONRequestBody
+}
+
+type CreateDeviceResponseObject interface {
+	VisitCreateDeviceResponse(w http.ResponseWriter) error
+}
+
+type CreateDevice201ResponseHeaders struct {
+	CacheControl       string
+	ETag               string
+	IdempotentReplayed *string
+}
+
+type CreateDevice201JSONResponse struct {
+	Body    CreatedDevice
+	Headers CreateDevice201ResponseHeaders
+}
+
+func (response CreateDevice201JSONResponse) VisitCreateDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	if response.Headers.IdempotentReplayed != nil {
+		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
+	}
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateDevicedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response CreateDevicedefaultApplicationProblemPlusJSONResponse) VisitCreateDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeDeviceRequestObject struct {
+	DeviceID DeviceID `json:"device_id"`
+	Params   RevokeDeviceParams
+}
+
+type RevokeDeviceResponseObject interface {
+	VisitRevokeDeviceResponse(w http.ResponseWriter) error
+}
+
+type RevokeDevice204Response struct {
+}
+
+func (response RevokeDevice204Response) VisitRevokeDeviceResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RevokeDevicedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RevokeDevicedefaultApplicationProblemPlusJSONResponse) VisitRevokeDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDeviceRequestObject struct {
+	DeviceID DeviceID `json:"device_id"`
+}
+
+type GetDeviceResponseObject interface {
+	VisitGetDeviceResponse(w http.ResponseWriter) error
+}
+
+type GetDevice200ResponseHeaders struct {
+	ETag string
+}
+
+type GetDevice200JSONResponse struct {
+	Body    Device
+	Headers GetDevice200ResponseHeaders
+}
+
+func (response GetDevice200JSONResponse) VisitGetDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDevicedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetDevicedefaultApplicationProblemPlusJSONResponse) VisitGetDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PatchDeviceRequestObject struct {
+	DeviceID                          DeviceID `json:"device_id"`
+	Params                            PatchDeviceParams
+	JSONBody                          *PatchDeviceJSONRequestBody
+	ApplicationMergePatchPlusJSONBody *PatchDeviceApplicationMergePatchPlusJSONRequestBody
+}
+
+type PatchDeviceResponseObject interface {
+	VisitPatchDeviceResponse(w http.ResponseWriter) error
+}
+
+type PatchDevice200ResponseHeaders struct {
+	ETag string
+}
+
+type PatchDevice200JSONResponse struct {
+	Body    Device
+	Headers PatchDevice200ResponseHeaders
+}
+
+func (response PatchDevice200JSONResponse) VisitPatchDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PatchDevicedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response PatchDevicedefaultApplicationProblemPlusJSONResponse) VisitPatchDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEventsRequestObject struct {
+	Params ListEventsParams
+}
+
+type ListEventsResponseObject interface {
+	VisitListEventsResponse(w http.ResponseWriter) error
+}
+
+type ListEvents200JSONResponse Feed
+
+func (response ListEvents200JSONResponse) VisitListEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListEventsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListEventsdefaultApplicationProblemPlusJSONResponse) VisitListEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetRecoveryRequestObject struct {
 }
 
@@ -2946,6 +4253,236 @@ type GetRecoverydefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetRecoverydefaultApplicationProblemPlusJSONResponse) VisitGetRecoveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AuthorizeDeviceRequestObject struct {
+	Body *AuthorizeDeviceFormdataRequestBody
+}
+
+type AuthorizeDeviceResponseObject interface {
+	VisitAuthorizeDeviceResponse(w http.ResponseWriter) error
+}
+
+type AuthorizeDevice200ResponseHeaders struct {
+	CacheControl string
+}
+
+type AuthorizeDevice200JSONResponse struct {
+	Body    DeviceAuthorization
+	Headers AuthorizeDevice200ResponseHeaders
+}
+
+func (response AuthorizeDevice200JSONResponse) VisitAuthorizeDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AuthorizeDevice400JSONResponse struct{ OAuthErrorJSONResponse }
+
+func (response AuthorizeDevice400JSONResponse) VisitAuthorizeDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AuthorizeDevice401ResponseHeaders struct {
+	WWWAuthenticate *string
+}
+
+type AuthorizeDevice401JSONResponse struct {
+	Body    OAuthError
+	Headers AuthorizeDevice401ResponseHeaders
+}
+
+func (response AuthorizeDevice401JSONResponse) VisitAuthorizeDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AuthorizeDevice403ResponseHeaders struct {
+	WWWAuthenticate *string
+}
+
+type AuthorizeDevice403JSONResponse struct {
+	Body    OAuthError
+	Headers AuthorizeDevice403ResponseHeaders
+}
+
+func (response AuthorizeDevice403JSONResponse) VisitAuthorizeDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AuthorizeDevicedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response AuthorizeDevicedefaultApplicationProblemPlusJSONResponse) VisitAuthorizeDeviceResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeTokenRequestObject struct {
+	Body *RevokeTokenFormdataRequestBody
+}
+
+type RevokeTokenResponseObject interface {
+	VisitRevokeTokenResponse(w http.ResponseWriter) error
+}
+
+type RevokeToken200Response struct {
+}
+
+func (response RevokeToken200Response) VisitRevokeTokenResponse(w http.ResponseWriter) error {
+	w.WriteHeader(200)
+	return nil
+}
+
+type RevokeToken400JSONResponse struct{ OAuthErrorJSONResponse }
+
+func (response RevokeToken400JSONResponse) VisitRevokeTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeToken401ResponseHeaders struct {
+	WWWAuthenticate *string
+}
+
+type RevokeToken401JSONResponse struct {
+	Body    OAuthError
+	Headers RevokeToken401ResponseHeaders
+}
+
+func (response RevokeToken401JSONResponse) VisitRevokeTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(401)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeToken403ResponseHeaders struct {
+	WWWAuthenticate *string
+}
+
+type RevokeToken403JSONResponse struct {
+	Body    OAuthError
+	Headers RevokeToken403ResponseHeaders
+}
+
+func (response RevokeToken403JSONResponse) VisitRevokeTokenResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(403)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeTokendefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RevokeTokendefaultApplicationProblemPlusJSONResponse) VisitRevokeTokenResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -4249,6 +5786,9 @@ type StrictServerInterface interface {
 	// GetJwks The public keys that verify tokens
 	// (GET /.well-known/jwks.json)
 	GetJwks(ctx context.Context, request GetJwksRequestObject) (GetJwksResponseObject, error)
+	// GetAuthorizationServer Where the OAuth endpoints are, and what they can do
+	// (GET /.well-known/oauth-authorization-server)
+	GetAuthorizationServer(ctx context.Context, request GetAuthorizationServerRequestObject) (GetAuthorizationServerResponseObject, error)
 	// Livez Is the process alive?
 	// (GET /livez)
 	Livez(ctx context.Context, request LivezRequestObject) (LivezResponseObject, error)
@@ -4279,6 +5819,9 @@ type StrictServerInterface interface {
 	// PatchAccount Change an account
 	// (PATCH /v1/accounts/{account_id})
 	PatchAccount(ctx context.Context, request PatchAccountRequestObject) (PatchAccountResponseObject, error)
+	// ListAccountDevices List the devices that an account approved
+	// (GET /v1/accounts/{account_id}/devices)
+	ListAccountDevices(ctx context.Context, request ListAccountDevicesRequestObject) (ListAccountDevicesResponseObject, error)
 	// RemoveEmail Remove an account's email
 	// (DELETE /v1/accounts/{account_id}/email)
 	RemoveEmail(ctx context.Context, request RemoveEmailRequestObject) (RemoveEmailResponseObject, error)
@@ -4291,9 +5834,42 @@ type StrictServerInterface interface {
 	// ConfirmEmailChange Confirm an email change with its code
 	// (POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm)
 	ConfirmEmailChange(ctx context.Context, request ConfirmEmailChangeRequestObject) (ConfirmEmailChangeResponseObject, error)
+	// ListAccountEvents What happened to an account
+	// (GET /v1/accounts/{account_id}/events)
+	ListAccountEvents(ctx context.Context, request ListAccountEventsRequestObject) (ListAccountEventsResponseObject, error)
+	// ApproveDevice Let in the device that shows a user code
+	// (POST /v1/device-codes/approve)
+	ApproveDevice(ctx context.Context, request ApproveDeviceRequestObject) (ApproveDeviceResponseObject, error)
+	// DenyDevice Turn away the device that shows a user code
+	// (POST /v1/device-codes/deny)
+	DenyDevice(ctx context.Context, request DenyDeviceRequestObject) (DenyDeviceResponseObject, error)
+	// LookupDeviceCode Find the device that shows a user code
+	// (POST /v1/device-codes/lookup)
+	LookupDeviceCode(ctx context.Context, request LookupDeviceCodeRequestObject) (LookupDeviceCodeResponseObject, error)
+	// CreateDevice Create a device that waits for approval
+	// (POST /v1/devices)
+	CreateDevice(ctx context.Context, request CreateDeviceRequestObject) (CreateDeviceResponseObject, error)
+	// RevokeDevice Revoke a device
+	// (DELETE /v1/devices/{device_id})
+	RevokeDevice(ctx context.Context, request RevokeDeviceRequestObject) (RevokeDeviceResponseObject, error)
+	// GetDevice Get a device
+	// (GET /v1/devices/{device_id})
+	GetDevice(ctx context.Context, request GetDeviceRequestObject) (GetDeviceResponseObject, error)
+	// PatchDevice Change a device
+	// (PATCH /v1/devices/{device_id})
+	PatchDevice(ctx context.Context, request PatchDeviceRequestObject) (PatchDeviceResponseObject, error)
+	// ListEvents What happened in the whole directory
+	// (GET /v1/identity/events)
+	ListEvents(ctx context.Context, request ListEventsRequestObject) (ListEventsResponseObject, error)
 	// GetRecovery How much unfinished work the tenant's directory holds
 	// (GET /v1/identity/recovery)
 	GetRecovery(ctx context.Context, request GetRecoveryRequestObject) (GetRecoveryResponseObject, error)
+	// AuthorizeDevice Begin the login of a device
+	// (POST /v1/oauth/device_authorization)
+	AuthorizeDevice(ctx context.Context, request AuthorizeDeviceRequestObject) (AuthorizeDeviceResponseObject, error)
+	// RevokeToken Give a refresh token back
+	// (POST /v1/oauth/revoke)
+	RevokeToken(ctx context.Context, request RevokeTokenRequestObject) (RevokeTokenResponseObject, error)
 	// CreateToken Get a token
 	// (POST /v1/oauth/token)
 	CreateToken(ctx context.Context, request CreateTokenRequestObject) (CreateTokenResponseObject, error)
@@ -4394,6 +5970,29 @@ func (sh *strictHandler) GetJwks(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(GetJwksResponseObject); ok {
 		return validResponse.VisitGetJwksResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetAuthorizationServer operation middleware
+func (sh *strictHandler) GetAuthorizationServer(ctx echo.Context) error {
+	var request GetAuthorizationServerRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAuthorizationServer(ctx.Request().Context(), request.(GetAuthorizationServerRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAuthorizationServer")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetAuthorizationServerResponseObject); ok {
+		return validResponse.VisitGetAuthorizationServerResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -4761,6 +6360,32 @@ func (sh *strictHandler) PatchAccount(ctx echo.Context, accountID AccountID, par
 	return nil
 }
 
+// ListAccountDevices operation middleware
+func (sh *strictHandler) ListAccountDevices(ctx echo.Context, accountID AccountID, params ListAccountDevicesParams) error {
+	var request ListAccountDevicesRequestObject
+
+	request.AccountID = accountID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAccountDevices(ctx.Request().Context(), request.(ListAccountDevicesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAccountDevices")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListAccountDevicesResponseObject); ok {
+		return validResponse.VisitListAccountDevicesResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // RemoveEmail operation middleware
 func (sh *strictHandler) RemoveEmail(ctx echo.Context, accountID AccountID, params RemoveEmailParams) error {
 	var request RemoveEmailRequestObject
@@ -4911,6 +6536,370 @@ func (sh *strictHandler) ConfirmEmailChange(ctx echo.Context, accountID AccountI
 	return nil
 }
 
+// ListAccountEvents operation middleware
+func (sh *strictHandler) ListAccountEvents(ctx echo.Context, accountID AccountID, params ListAccountEventsParams) error {
+	var request ListAccountEventsRequestObject
+
+	request.AccountID = accountID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAccountEvents(ctx.Request().Context(), request.(ListAccountEventsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAccountEvents")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListAccountEventsResponseObject); ok {
+		return validResponse.VisitListAccountEventsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ApproveDevice operation middleware
+func (sh *strictHandler) ApproveDevice(ctx echo.Context) error {
+	var request ApproveDeviceRequestObject
+
+	var body ApproveDeviceJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ApproveDevice(ctx.Request().Context(), request.(ApproveDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ApproveDevice")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ApproveDeviceResponseObject); ok {
+		return validResponse.VisitApproveDeviceResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DenyDevice operation middleware
+func (sh *strictHandler) DenyDevice(ctx echo.Context) error {
+	var request DenyDeviceRequestObject
+
+	var body DenyDeviceJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DenyDevice(ctx.Request().Context(), request.(DenyDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DenyDevice")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DenyDeviceResponseObject); ok {
+		return validResponse.VisitDenyDeviceResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// LookupDeviceCode operation middleware
+func (sh *strictHandler) LookupDeviceCode(ctx echo.Context) error {
+	var request LookupDeviceCodeRequestObject
+
+	var body LookupDeviceCodeJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.LookupDeviceCode(ctx.Request().Context(), request.(LookupDeviceCodeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "LookupDeviceCode")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(LookupDeviceCodeResponseObject); ok {
+		return validResponse.VisitLookupDeviceCodeResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateDevice operation middleware
+func (sh *strictHandler) CreateDevice(ctx echo.Context, params CreateDeviceParams) error {
+	var request CreateDeviceRequestObject
+
+	request.Params = params
+
+	var body CreateDeviceJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateDevice(ctx.Request().Context(), request.(CreateDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateDevice")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateDeviceResponseObject); ok {
+		return validResponse.VisitCreateDeviceResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RevokeDevice operation middleware
+func (sh *strictHandler) RevokeDevice(ctx echo.Context, deviceID DeviceID, params RevokeDeviceParams) error {
+	var request RevokeDeviceRequestObject
+
+	request.DeviceID = deviceID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeDevice(ctx.Request().Context(), request.(RevokeDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeDevice")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RevokeDeviceResponseObject); ok {
+		return validResponse.VisitRevokeDeviceResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetDevice operation middleware
+func (sh *strictHandler) GetDevice(ctx echo.Context, deviceID DeviceID) error {
+	var request GetDeviceRequestObject
+
+	request.DeviceID = deviceID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetDevice(ctx.Request().Context(), request.(GetDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetDevice")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetDeviceResponseObject); ok {
+		return validResponse.VisitGetDeviceResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PatchDevice operation middleware
+func (sh *strictHandler) PatchDevice(ctx echo.Context, deviceID DeviceID, params PatchDeviceParams) error {
+	var request PatchDeviceRequestObject
+
+	request.DeviceID = deviceID
+	request.Params = params
+	if strings.HasPrefix(ctx.Request().Header.Get("Content-Type"), "application/json") {
+		var body PatchDeviceJSONRequestBody
+		var err error
+		if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+			// A request validator built on kin-openapi's openapi3filter with
+			// KeepValidatedValue leaves the value it validated on the body. Bind
+			// that value, matching member names exactly, so the handler receives
+			// what was validated instead of a second, case-insensitive decode.
+			// Otherwise bind only the request body, so that path and query
+			// parameters are not also bound into the body struct.
+			if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+				err = binder.BindBody(ctx, &body)
+			}
+		} else {
+			// A custom binder is installed on the Echo instance; defer to it
+			// entirely, since echo.Binder does not expose body-only binding and
+			// the binder may do more than decode (for example call ctx.Validate).
+			err = ctx.Bind(&body)
+		}
+		if err != nil {
+			return err
+		}
+		request.JSONBody = &body
+
+	}
+	if strings.HasPrefix(ctx.Request().Header.Get("Content-Type"), "application/merge-patch+json") {
+		var body PatchDeviceApplicationMergePatchPlusJSONRequestBody
+		var err error
+		if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+			// A request validator built on kin-openapi's openapi3filter with
+			// KeepValidatedValue leaves the value it validated on the body. Bind
+			// that value, matching member names exactly, so the handler receives
+			// what was validated instead of a second, case-insensitive decode.
+			// Otherwise bind only the request body, so that path and query
+			// parameters are not also bound into the body struct.
+			if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+				err = binder.BindBody(ctx, &body)
+			}
+		} else {
+			// A custom binder is installed on the Echo instance; defer to it
+			// entirely, since echo.Binder does not expose body-only binding and
+			// the binder may do more than decode (for example call ctx.Validate).
+			err = ctx.Bind(&body)
+		}
+		if err != nil {
+			return err
+		}
+		request.ApplicationMergePatchPlusJSONBody = &body
+
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PatchDevice(ctx.Request().Context(), request.(PatchDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PatchDevice")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PatchDeviceResponseObject); ok {
+		return validResponse.VisitPatchDeviceResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListEvents operation middleware
+func (sh *strictHandler) ListEvents(ctx echo.Context, params ListEventsParams) error {
+	var request ListEventsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListEvents(ctx.Request().Context(), request.(ListEventsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListEvents")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListEventsResponseObject); ok {
+		return validResponse.VisitListEventsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // GetRecovery operation middleware
 func (sh *strictHandler) GetRecovery(ctx echo.Context) error {
 	var request GetRecoveryRequestObject
@@ -4928,6 +6917,72 @@ func (sh *strictHandler) GetRecovery(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(GetRecoveryResponseObject); ok {
 		return validResponse.VisitGetRecoveryResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// AuthorizeDevice operation middleware
+func (sh *strictHandler) AuthorizeDevice(ctx echo.Context) error {
+	var request AuthorizeDeviceRequestObject
+
+	if form, err := ctx.FormParams(); err == nil {
+		var body AuthorizeDeviceFormdataRequestBody
+		if err := runtime.BindForm(&body, form, nil, nil); err != nil {
+			return err
+		}
+		request.Body = &body
+	} else {
+		return err
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AuthorizeDevice(ctx.Request().Context(), request.(AuthorizeDeviceRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AuthorizeDevice")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(AuthorizeDeviceResponseObject); ok {
+		return validResponse.VisitAuthorizeDeviceResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RevokeToken operation middleware
+func (sh *strictHandler) RevokeToken(ctx echo.Context) error {
+	var request RevokeTokenRequestObject
+
+	if form, err := ctx.FormParams(); err == nil {
+		var body RevokeTokenFormdataRequestBody
+		if err := runtime.BindForm(&body, form, nil, nil); err != nil {
+			return err
+		}
+		request.Body = &body
+	} else {
+		return err
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeToken(ctx.Request().Context(), request.(RevokeTokenRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeToken")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RevokeTokenResponseObject); ok {
+		return validResponse.VisitRevokeTokenResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

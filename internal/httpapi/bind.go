@@ -14,10 +14,14 @@ import (
 // in another letter case.
 type binder struct{}
 
-// Bind fails, as invalid, on what a schema can't say: an instant that no
-// calendar has, an integer that is out of range.
 func (binder) Bind(into any, c echo.Context) error {
-	err := json.Unmarshal(callOf(c.Request().Context()).body, into)
+	return bind(callOf(c.Request().Context()).body, into)
+}
+
+// bind fails, as invalid, on what a schema can't say: an instant that no
+// calendar has, an integer that is out of range.
+func bind(text []byte, into any) error {
+	err := json.Unmarshal(text, into)
 	var misfit *json.SemanticError
 	if errors.As(err, &misfit) {
 		return invalid([]domain.Field{{Pointer: pointerOf(misfit.JSONPointer), Code: "wrong_type"}})

@@ -3,9 +3,11 @@ package httpapi
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
@@ -15,44 +17,60 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
-// maxBody is how long a body may be, in bytes.
-const maxBody = 1 << 20
+// defaultMaxBytes is how long a body may be where the operation doesn't say.
+const defaultMaxBytes = 1 << 20
 
 // validateBody reads the body, holds it against its schema, and leaves the text
-// that was judged for the handler: JSON for bind, a form for the request.
-func (o *operation) validateBody(c echo.Context) error {
+// that was judged for the handler: JSON for bind, a form for the request. Of a
+// stream it reads nothing but whether there is one: its lines are judged one by
+// one, as the handler asks for them.
+func (s *server) validateBody(c echo.Context, o *operation) error {
 	r := c.Request()
 	if o.body == nil {
 		return refuseBody(r)
 	}
-	text, err := readBody(c)
-	if err != nil {
-		return err
+	if r.ContentLength > o.body.maxBytes {
+		return tooLarge(o.body.maxBytes)
 	}
-	if len(text) == 0 {
-		if o.body.required {
-			return malformed("body_missing", "The operation needs a body.")
-		}
+	media, rule, unsupported := o.body.ruleFor(r.Header)
+	switch {
+	case unsupported != nil && r.ContentLength > 0:
+		return unsupported // unread
+	case unsupported == nil && rule.stream != nil:
+		return s.openStream(c, o.body, rule)
+	}
+	text, err := readBody(c, o.body.maxBytes)
+	switch {
+	case err != nil:
+		return err
+	case len(text) == 0 && o.body.required:
+		return bodyMissing()
+	case len(text) == 0:
 		return nil
-	}
-	media, schema, err := o.body.schemaFor(r.Header)
-	if err != nil {
-		return err
+	case unsupported != nil:
+		return unsupported
 	}
 	// The generated code compares it byte by byte.
 	r.Header.Set("Content-Type", media)
 
-	var value any
 	if media == mediaForm {
-		value, err = parseForm(text)
-		r.Body = io.NopCloser(bytes.NewReader(text))
-	} else {
-		value, err = parseJSON(text)
-		callOf(r.Context()).body = text
+		fields, err := parseForm(text)
+		if err != nil {
+			return err
+		}
+		r.Body = io.NopCloser(strings.NewReader(fields.Encode()))
+		return judge(rule.schema, formValue(fields))
 	}
+	value, err := parseJSON(text)
 	if err != nil {
 		return err
 	}
+	callOf(r.Context()).body = text
+	return judge(rule.schema, value)
+}
+
+// judge holds a value against its schema.
+func judge(schema *openapi3.Schema, value any) error {
 	if err := schema.VisitJSON(value, openapi3.MultiErrors()); err != nil {
 		return invalid(append(schemaFields("", err), refusedFields(schema, value)...))
 	}
@@ -74,44 +92,42 @@ func refuseBody(r *http.Request) error {
 	return malformed("body_unexpected", "The operation takes no body.")
 }
 
-func readBody(c echo.Context) ([]byte, error) {
+func readBody(c echo.Context, maxBytes int64) ([]byte, error) {
 	r := c.Request()
-	if r.ContentLength > maxBody {
-		return nil, tooLarge()
-	}
 	var buffer bytes.Buffer
 	if r.ContentLength > 0 {
 		buffer.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
-	_, err := buffer.ReadFrom(http.MaxBytesReader(c.Response(), r.Body, maxBody))
-	var limit *http.MaxBytesError
-	switch {
-	case errors.As(err, &limit):
-		return nil, tooLarge()
-	case err != nil:
+	if _, err := buffer.ReadFrom(http.MaxBytesReader(c.Response(), r.Body, maxBytes)); err != nil {
 		return nil, unreadable(err)
 	}
 	return buffer.Bytes(), nil
 }
 
-// unreadable is for a body that didn't come to its end: too slow for the
-// server's read timeout, or broken off.
+// unreadable is for a body that didn't come to its end: too slow, too long, or
+// broken off.
 func unreadable(cause error) *problem {
-	if errors.Is(cause, os.ErrDeadlineExceeded) {
+	var limit *http.MaxBytesError
+	switch {
+	case errors.As(cause, &limit):
+		return tooLarge(limit.Limit)
+	case errors.Is(cause, os.ErrDeadlineExceeded):
 		return (&problem{
-			status: http.StatusRequestTimeout, code: "request_timeout",
-			detail: "The body took too long to arrive. Nothing was done.",
+			status: http.StatusRequestTimeout, code: "request_timeout", detail: "The body took too long to arrive.",
 		}).because(cause)
+	default:
+		return malformed("body_unreadable", "The body broke off before its end.").because(cause)
 	}
-	return malformed("body_unreadable", "The body broke off before its end.").because(cause)
 }
 
-func tooLarge() error {
-	return domain.TooLarge("body_too_large", "The body has more than 1 MiB.")
+func tooLarge(maxBytes int64) *problem {
+	return &problem{status: statusOf(domain.KindTooLarge), code: "body_too_large", detail: fmt.Sprintf("The body has more than %d MiB.", maxBytes>>20)}
 }
 
-// schemaFor picks the schema of the media type that the headers name.
-func (b *bodyRule) schemaFor(h http.Header) (media string, schema *openapi3.Schema, err error) {
+func bodyMissing() *problem { return malformed("body_missing", "The operation needs a body.") }
+
+// ruleFor picks the rule of the media type that the headers name.
+func (b *bodyRule) ruleFor(h http.Header) (media string, rule *mediaRule, err error) {
 	types, encodings := h.Values("Content-Type"), h.Values("Content-Encoding")
 	if len(types) != 1 || len(encodings) > 0 && !strings.EqualFold(encodings[0], "identity") {
 		return "", nil, b.unsupported()
@@ -130,7 +146,7 @@ func (b *bodyRule) schemaFor(h http.Header) (media string, schema *openapi3.Sche
 
 func (b *bodyRule) unsupported() error {
 	known := make([]string, 0, len(b.media))
-	for _, media := range []string{mediaJSON, mediaMergePatch, mediaForm} {
+	for _, media := range []string{mediaJSON, mediaMergePatch, mediaForm, mediaNDJSON} {
 		if b.media[media] != nil {
 			known = append(known, media)
 		}
@@ -142,21 +158,29 @@ func (b *bodyRule) unsupported() error {
 	}
 }
 
-// parseForm reads a form (RFC 6749, appendix B). A field without a value counts
-// as absent, and none may come twice (section 3.2).
-func parseForm(text []byte) (any, error) {
-	values, err := parseValues(string(text))
+// parseForm reads a form (RFC 6749, appendix B). A field without a value is
+// absent, and none may come twice (section 3.2).
+func parseForm(text []byte) (url.Values, error) {
+	fields, err := parseValues(string(text))
 	if err != nil {
 		return nil, malformed("form_malformed", "The form can't be parsed.")
 	}
-	fields := make(map[string]any, len(values))
-	for name, given := range values {
-		if len(given) > 1 {
+	for name, given := range fields {
+		switch {
+		case len(given) > 1:
 			return nil, malformed("form_field_repeated", "A field of the form comes twice.").at("/" + echoed(name))
-		}
-		if given[0] != "" {
-			fields[name] = given[0]
+		case given[0] == "":
+			delete(fields, name)
 		}
 	}
 	return fields, nil
+}
+
+// formValue is a form as a schema judges it.
+func formValue(fields url.Values) map[string]any {
+	value := make(map[string]any, len(fields))
+	for name := range fields {
+		value[name] = fields.Get(name)
+	}
+	return value
 }

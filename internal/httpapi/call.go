@@ -14,6 +14,7 @@ type call struct {
 	authorization []string      // the header, for the token endpoint, which the document calls public
 	scope         tenancy.Scope // zero for a public operation
 	body          []byte        // the JSON text that was validated, nil without
+	lines         *lines        // the body, where it is a stream
 	code          string        // of the problem that was answered, for the log
 }
 

@@ -24,6 +24,23 @@ type Directory interface {
 	CancelEmailChange(ctx context.Context, scope tenancy.Scope, account domain.AccountID, change domain.EmailChangeID) error
 	RemoveEmail(ctx context.Context, scope tenancy.Scope, account domain.AccountID, revision *int64) (identity.Account, error)
 
+	AccountEvents(ctx context.Context, scope tenancy.Scope, account domain.AccountID, after int64, limit int) (identity.EventPage, error)
+	Feed(ctx context.Context, scope tenancy.Scope, after identity.FeedPosition, limit int) (identity.FeedPage, error)
+
+	CreateDevice(context.Context, tenancy.Scope, identity.CreateDevice) (identity.CreatedDevice, error)
+	GetDevice(context.Context, tenancy.Scope, domain.DeviceID) (identity.Device, error)
+	PatchDevice(ctx context.Context, scope tenancy.Scope, id domain.DeviceID, revision int64, patch identity.DevicePatch) (identity.Device, error)
+	RevokeDevice(ctx context.Context, scope tenancy.Scope, id domain.DeviceID, revision int64) error
+	AccountDevices(ctx context.Context, scope tenancy.Scope, account domain.AccountID, status *identity.DeviceStatus, after domain.DeviceID, limit int) (identity.DevicePage, error)
+	LookupCode(context.Context, tenancy.Scope, identity.CodeGuess) (identity.Device, error)
+	ApproveDevice(context.Context, tenancy.Scope, identity.CodeGuess) (identity.Device, error)
+	DenyDevice(context.Context, tenancy.Scope, identity.CodeGuess) (identity.Device, error)
+
+	AuthorizeDevice(context.Context, tenancy.Client, identity.AuthorizeDevice) (identity.CreatedDevice, error)
+	PollDevice(ctx context.Context, client tenancy.Client, deviceCode string) (identity.Redeemed, error)
+	RefreshDevice(ctx context.Context, client tenancy.Client, refreshToken string, scopes []string) (identity.Redeemed, error)
+	RevokeRefreshToken(ctx context.Context, client tenancy.Client, token string) error
+
 	Recovery(context.Context, tenancy.Scope) (identity.Recovery, error)
 	SweepProgress(context.Context) ([]identity.SweepProgress, error)
 }
@@ -65,5 +82,8 @@ type Jobs interface {
 type Tokens interface {
 	Authenticate(ctx context.Context, token string) (tenancy.Scope, error)
 	Grant(context.Context, tenancy.GrantRequest) (tenancy.AccessToken, error)
+	PublicClient(ctx context.Context, clientID string) (tenancy.Client, error)
+	PublicClientOf(context.Context, domain.TenantID, domain.ClientID) (tenancy.Client, error)
+	DeviceToken(tenancy.DeviceGrant) (tenancy.AccessToken, error)
 	JWKS() (tenancy.JWKS, error)
 }

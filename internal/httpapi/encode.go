@@ -3,6 +3,8 @@ package httpapi
 import (
 	"time"
 
+	"github.com/oapi-codegen/nullable"
+
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 )
@@ -62,15 +64,23 @@ func decodePatch(body *AccountPatch) (identity.AccountPatch, error) {
 	case body.Email != nil:
 		return identity.AccountPatch{}, email
 	}
-	patch := identity.AccountPatch{Status: (*identity.Status)(body.Status), Attributes: body.Attributes}
-	if body.DisplayName.IsSpecified() {
-		var name *string
-		if given, err := body.DisplayName.Get(); err == nil { // else it is null
-			name = &given
-		}
-		patch.DisplayName = &name
+	return identity.AccountPatch{
+		Status:      (*identity.Status)(body.Status),
+		Attributes:  body.Attributes,
+		DisplayName: patchedText(body.DisplayName),
+	}, nil
+}
+
+// patchedText is nil for what is to stay, and a pointer to nil for what is to go.
+func patchedText(field nullable.Nullable[string]) **string {
+	if !field.IsSpecified() {
+		return nil
 	}
-	return patch, nil
+	var text *string
+	if given, err := field.Get(); err == nil { // else it is null
+		text = &given
+	}
+	return &text
 }
 
 // encodeAll never gives nil, which JSON would spell null.

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // statusOf is the one place that knows which HTTP status a kind of failure has.
@@ -54,6 +55,10 @@ func problemOf(r *http.Request, err error) *problem {
 	var known *domain.Error
 	if errors.As(err, &known) {
 		return domainProblem(r, known)
+	}
+	var refused *tenancy.GrantError
+	if errors.As(err, &refused) {
+		return grantProblem(refused)
 	}
 	var routed *echo.HTTPError
 	if errors.As(err, &routed) {

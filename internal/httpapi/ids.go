@@ -21,13 +21,26 @@ func changeID(text string) (id domain.EmailChangeID) {
 	return id
 }
 
+func deviceID(text string) (id domain.DeviceID, err error) {
+	return id, parseID(&id, text, "device_not_found", "There is no device with this id.")
+}
+
 // clientID reads a public client's id, which has a spelling of its own.
 func clientID(text string) (domain.ClientID, error) {
-	id, ok := tenancy.ParseClientIDText(text)
-	if !ok {
-		return domain.ClientID{}, domain.NotFound("client_not_found", "There is no client of that id here.")
+	id := clientOrNone(text)
+	if id.IsZero() {
+		return id, domain.NotFound("client_not_found", "There is no client of that id here.")
 	}
 	return id, nil
+}
+
+// clientOrNone gives the zero id, which no client has, for what isn't one.
+func clientOrNone(text string) domain.ClientID {
+	id, ok := tenancy.ParseClientIDText(text)
+	if !ok {
+		return domain.ClientID{}
+	}
+	return id
 }
 
 func principalID(text string) (id domain.PrincipalID, err error) {

@@ -79,7 +79,7 @@ func (s *server) listKeys(ctx context.Context, tenant domain.TenantID, principal
 		return APIKeyPage{}, err
 	}
 	list := listing{tenant: tenant, name: "api_keys", filter: of.String()}
-	after, err := resume(s.cursors, list, cursor, byKey)
+	after, err := resume(s.cursors, list, cursor, byID[domain.KeyKind])
 	if err != nil {
 		return APIKeyPage{}, err
 	}
@@ -113,16 +113,7 @@ func (s *server) revokeKey(ctx context.Context, tenant domain.TenantID, key stri
 	return err
 }
 
-// The position in a list of keys is the last one's id.
-
-func byKey(position []byte) (id domain.KeyID, err error) {
-	if len(position) != len(id) {
-		return id, errCursor()
-	}
-	copy(id[:], position)
-	return id, nil
-}
-
+// lastKey is the position behind a page of keys.
 func lastKey(keys []tenancy.Key) []byte {
 	if len(keys) == 0 {
 		return nil

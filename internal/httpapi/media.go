@@ -4,6 +4,7 @@ package httpapi
 const (
 	mediaJSON       = "application/json"
 	mediaMergePatch = "application/merge-patch+json" // RFC 7396
+	mediaNDJSON     = "application/x-ndjson"         // a JSON value a line
 	mediaForm       = "application/x-www-form-urlencoded"
 	mediaProblem    = "application/problem+json" // RFC 9457
 )

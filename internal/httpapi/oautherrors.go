@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -15,8 +16,8 @@ const challengeBasic = `Basic realm="holdfast"`
 
 // renderOAuth writes the problem as RFC 6749, section 5.2, demands: what is
 // wrong with the request is invalid_request, and a refusal of the grant has its
-// own code. The RFC has no word for the rest (too large, too often,
-// unavailable), which stays a problem.
+// own code. So has a tenant that doesn't serve, which is one of ours. The RFC has
+// no word for the rest (too large, too often, unavailable), which stays a problem.
 func (p *problem) renderOAuth(c echo.Context) error {
 	var refused *tenancy.GrantError
 	switch {
@@ -26,12 +27,23 @@ func (p *problem) renderOAuth(c echo.Context) error {
 		p.status = http.StatusBadRequest
 		description := p.detail
 		if p.code == codeRequestInvalid { // its detail refers to a list that has no place here
-			description = "grant_type is missing, or a parameter is not as the API's description says."
+			description = "Missing, or not as the API's description says: " + p.pointers() + "."
 		}
 		return renderOAuthError(c, p, tenancy.GrantInvalidRequest, description)
+	case p.status == http.StatusForbidden:
+		return renderOAuthError(c, p, p.code, p.detail)
 	default:
 		return p.render(c)
 	}
+}
+
+// pointers names the fields at fault: "client_id, grant_type".
+func (p *problem) pointers() string {
+	names := make([]string, len(p.fields))
+	for i, field := range p.fields {
+		names[i] = strings.TrimPrefix(field.Pointer, "/")
+	}
+	return strings.Join(names, ", ")
 }
 
 func renderOAuthError(c echo.Context, p *problem, code, description string) error {

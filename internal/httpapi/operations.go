@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/routers"
@@ -25,10 +26,11 @@ type route struct {
 type operation struct {
 	id          string // "getAccount"
 	method      string
-	template    string // "/v1/accounts/{account_id}"
-	scope       string // what a caller must have been granted; "" for a public operation
-	oauthErrors bool   // refusals in the form of RFC 6749, section 5.2
-	takesKey    bool   // it obeys an Idempotency-Key
+	template    string        // "/v1/accounts/{account_id}"
+	scope       string        // what a caller must have been granted; "" for a public operation
+	oauthErrors bool          // refusals in the form of RFC 6749, section 5.2
+	takesKey    bool          // it obeys an Idempotency-Key
+	timeout     time.Duration // how long it may take; 0 for as long as any
 
 	query   map[string]*openapi3.Parameter
 	headers []*openapi3.Parameter
@@ -39,7 +41,14 @@ type operation struct {
 // bodyRule says which bodies an operation takes.
 type bodyRule struct {
 	required bool
-	media    map[string]*openapi3.Schema // by media type, lower case, without parameters
+	maxBytes int64
+	media    map[string]*mediaRule // by media type, lower case, without parameters
+}
+
+// mediaRule says what a body of one media type must be.
+type mediaRule struct {
+	schema *openapi3.Schema // of the body, or of each line of a stream
+	stream *lineLimits      // nil for a body that is judged whole
 }
 
 // loadOperations reads the document. It fails when the document is invalid,
@@ -75,12 +84,21 @@ func newOperation(doc *openapi3.T, template, method string, item *openapi3.PathI
 	if err != nil {
 		return nil, err
 	}
+	extended := extensions(described.Extensions)
+	if err := extended.demandKnown(extensionErrors, extensionTimeout); err != nil {
+		return nil, err
+	}
+	timeout, err := extended.seconds(extensionTimeout)
+	if err != nil {
+		return nil, err
+	}
 	op := &operation{
 		id:          described.OperationID,
 		method:      method,
 		template:    template,
 		scope:       scope,
-		oauthErrors: described.Extensions["x-holdfast-errors"] == "rfc6749",
+		oauthErrors: extended[extensionErrors] == "rfc6749",
+		timeout:     timeout,
 		query:       make(map[string]*openapi3.Parameter),
 		matched:     &routers.Route{Spec: doc, Path: template, PathItem: item, Method: method, Operation: described},
 	}
@@ -123,20 +141,46 @@ func scopeOf(doc *openapi3.T, described *openapi3.Operation) (string, error) {
 	return scopes[0], nil
 }
 
-func newBodyRule(described *openapi3.RequestBody) (*bodyRule, error) {
-	rule := &bodyRule{required: described.Required, media: make(map[string]*openapi3.Schema)}
+func newBodyRule(described *openapi3.RequestBody) (rule *bodyRule, err error) {
+	rule = &bodyRule{required: described.Required, media: make(map[string]*mediaRule)}
+	extended := extensions(described.Extensions)
+	if err := extended.demandKnown(extensionMaxBytes); err != nil {
+		return nil, err
+	}
+	if rule.maxBytes, err = extended.number(extensionMaxBytes, defaultMaxBytes); err != nil {
+		return nil, err
+	}
 	for media, content := range described.Content {
-		if content.Schema == nil {
-			return nil, fmt.Errorf("its body as %s has no schema", media)
+		one, err := newMediaRule(media, content)
+		if err != nil {
+			return nil, fmt.Errorf("its body as %s: %w", media, err)
 		}
-		if media != mediaForm {
-			if err := demandClosed(content.Schema.Value); err != nil {
-				return nil, fmt.Errorf("its body as %s: %w", media, err)
-			}
-		}
-		rule.media[strings.ToLower(media)] = content.Schema.Value
+		rule.media[strings.ToLower(media)] = one
 	}
 	return rule, nil
+}
+
+func newMediaRule(media string, content *openapi3.MediaType) (*mediaRule, error) {
+	if content.Schema == nil {
+		return nil, errors.New("it has no schema")
+	}
+	if media != mediaForm {
+		if err := demandClosed(content.Schema.Value); err != nil {
+			return nil, err
+		}
+	}
+	extended := extensions(content.Extensions)
+	if err := extended.demandKnown(extensionMaxLines, extensionMaxLineBytes); err != nil {
+		return nil, err
+	}
+	limits, err := newLineLimits(extended)
+	if err != nil {
+		return nil, err
+	}
+	if (media == mediaNDJSON) != (limits != nil) {
+		return nil, errors.New("lines, and they alone, must be limited")
+	}
+	return &mediaRule{schema: content.Schema.Value, stream: limits}, nil
 }
 
 // demandClosed refuses a schema with an object that has named members and takes

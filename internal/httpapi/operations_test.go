@@ -41,7 +41,7 @@ func TestNew_RefusesADocumentThatLeavesADoorOpen(t *testing.T) {
 		"a reference that leads nowhere":    {"#/components/schemas/NewAccount", "#/components/schemas/Nobody", "description"},
 	} {
 		_, err := New(Options{
-			Document: edited(t, c.old, c.new), CursorSecrets: [][]byte{{1}},
+			Document: edited(t, c.old, c.new), Issuer: "https://holdfast.example", CursorSecrets: [][]byte{{1}},
 			Log: slog.New(slog.DiscardHandler), Tracers: tracenoop.NewTracerProvider(), Meters: metricnoop.NewMeterProvider(),
 		})
 		if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -50,10 +50,16 @@ func TestNew_RefusesADocumentThatLeavesADoorOpen(t *testing.T) {
 	}
 }
 
-func TestNew_NeedsASecretForCursors(t *testing.T) {
+func TestNew_NeedsASecretForCursorsAndAnIssuer(t *testing.T) {
 	t.Parallel()
-	if _, err := New(Options{Document: web.OpenAPI}); err == nil {
-		t.Error("it starts without one")
+	for name, o := range map[string]Options{
+		"no secret": {Issuer: "https://holdfast.example"},
+		"no issuer": {CursorSecrets: [][]byte{{1}}},
+	} {
+		o.Document, o.Log, o.Tracers, o.Meters = web.OpenAPI, slog.New(slog.DiscardHandler), tracenoop.NewTracerProvider(), metricnoop.NewMeterProvider()
+		if _, err := New(o); err == nil {
+			t.Errorf("it starts with %s", name)
+		}
 	}
 }
 
@@ -70,7 +76,10 @@ func TestOperations_PublicOnes(t *testing.T) {
 			got[op.id] = true
 		}
 	}
-	want := map[string]bool{"createToken": true, "getJwks": true, "livez": true, "readyz": true, "getOpenapi": true}
+	want := map[string]bool{
+		"createToken": true, "authorizeDevice": true, "revokeToken": true, "getAuthorizationServer": true, "getJwks": true,
+		"livez": true, "readyz": true, "getOpenapi": true,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("public operations (-want +got):\n%s", diff)
 	}

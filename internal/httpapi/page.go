@@ -1,5 +1,7 @@
 package httpapi
 
+import "github.com/holdfast-dev/holdfast/internal/domain"
+
 // How many rows a page has, at most.
 const (
 	defaultPage = 50
@@ -29,6 +31,15 @@ func resume[P any](c cursors, l listing, cursor *string, parse func([]byte) (P, 
 
 // byName is the position in a list that is ordered by name.
 func byName(position []byte) (string, error) { return string(position), nil }
+
+// byID is the position in a list that is ordered by id.
+func byID[Kind any](position []byte) (id domain.ID[Kind], err error) {
+	if len(position) != len(id) {
+		return id, errCursor()
+	}
+	copy(id[:], position)
+	return id, nil
+}
 
 // nextCursor is where the list goes on behind last; nil on the last page.
 func nextCursor(c cursors, l listing, more bool, last []byte) *string {

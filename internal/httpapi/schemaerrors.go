@@ -69,7 +69,7 @@ func unknownFields(object string, broken *openapi3.SchemaError) []domain.Field {
 }
 
 // refusedFields lists the members that the schema names only to refuse them, with
-// the code that its x-holdfast-refused gives. A handler refuses them when nothing
+// the code that its extension gives. A handler refuses them when nothing
 // else is wrong.
 func refusedFields(schema *openapi3.Schema, value any) []domain.Field {
 	members, _ := value.(map[string]any)
@@ -79,7 +79,7 @@ func refusedFields(schema *openapi3.Schema, value any) []domain.Field {
 		if member == nil || member.Value == nil {
 			continue
 		}
-		if code, refused := member.Value.Extensions["x-holdfast-refused"].(string); refused {
+		if code, refused := member.Value.Extensions[extensionRefused].(string); refused {
 			fields = append(fields, domain.Field{Pointer: joinPointer([]string{name}), Code: code})
 		}
 	}

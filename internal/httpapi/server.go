@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,8 +22,10 @@ type Options struct {
 	Databases      []string // those that sweeps walk
 	Checks         []ReadinessCheck
 
+	Issuer         string        // what tokens name as theirs: the API's public URL, without a trailing slash
 	CursorSecrets  [][]byte      // from which the keys of cursors derive; the first seals, all open
-	RequestTimeout time.Duration // how long a request may take; 30 s if 0
+	RequestTimeout time.Duration // how long a request may take, where the document doesn't say; 30 s if 0
+	StreamPause    time.Duration // how long the caller may pause in a body that is a stream; 20 s if 0
 
 	Log     *slog.Logger
 	Tracers trace.TracerProvider
@@ -47,9 +48,11 @@ type server struct {
 	readiness      *readiness
 	document       document
 
+	issuer     string
 	operations map[route]*operation
 	cursors    cursors
 	timeout    time.Duration
+	pause      time.Duration
 	log        *slog.Logger
 }
 
@@ -65,6 +68,9 @@ func New(o Options) (*API, error) {
 	if len(o.CursorSecrets) == 0 {
 		return nil, errors.New("cursors need a secret")
 	}
+	if o.Issuer == "" {
+		return nil, errors.New("the metadata needs an issuer")
+	}
 	published, err := published(doc)
 	if err != nil {
 		return nil, err
@@ -76,6 +82,9 @@ func New(o Options) (*API, error) {
 	if o.RequestTimeout == 0 {
 		o.RequestTimeout = 30 * time.Second
 	}
+	if o.StreamPause == 0 {
+		o.StreamPause = 20 * time.Second
+	}
 	s := &server{
 		directory:      o.Directory,
 		administration: o.Administration,
@@ -84,9 +93,11 @@ func New(o Options) (*API, error) {
 		databases:      o.Databases,
 		readiness:      newReadiness(o.Checks, o.Log),
 		document:       published,
+		issuer:         o.Issuer,
 		operations:     operations,
 		cursors:        newCursors(o.CursorSecrets),
 		timeout:        o.RequestTimeout,
+		pause:          o.StreamPause,
 		log:            o.Log,
 	}
 	e := newEcho()
@@ -136,16 +147,4 @@ func (s *server) demandRoutes(e *echo.Echo) error {
 		return fmt.Errorf("%d operations are described, %d are served", len(s.operations), served)
 	}
 	return nil
-}
-
-// limit gives the request its deadline, which alone ends the work on it.
-// net/http cancels a request as soon as its caller has nothing more to send, and
-// a caller who has shut down that half of the connection still wants its answer.
-func (s *server) limit(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), s.timeout)
-		defer cancel()
-		c.SetRequest(c.Request().WithContext(ctx))
-		return next(c)
-	}
 }

@@ -109,7 +109,7 @@ func syntaxProblem(err error) error {
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
 		return malformed("json_duplicate_key", "An object has the same key twice.").at(pointerOf(syntax.JSONPointer))
 	default:
-		return malformed("json_malformed", "The body is not one well-formed JSON value in valid UTF-8.")
+		return malformed("json_malformed", "That is not one well-formed JSON value in valid UTF-8.")
 	}
 }
 

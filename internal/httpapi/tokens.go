@@ -2,17 +2,36 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 
+	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // CreateToken serves POST /v1/oauth/token.
 func (s *server) CreateToken(ctx context.Context, request CreateTokenRequestObject) (CreateTokenResponseObject, error) {
-	form := request.Body
+	token, err := s.grant(ctx, request.Body)
+	if err != nil {
+		return nil, err
+	}
+	return CreateToken200JSONResponse{Body: token, Headers: CreateToken200ResponseHeaders{CacheControl: noStore}}, nil
+}
+
+func (s *server) grant(ctx context.Context, form *TokenRequest) (Token, error) {
+	switch form.GrantType {
+	case tenancy.GrantTypeDeviceCode:
+		return s.redeem(ctx, form)
+	case tenancy.GrantTypeRefreshToken:
+		return s.refresh(ctx, form)
+	default: // tenancy refuses the others
+		return s.buy(ctx, form)
+	}
+}
+
+// buy sells a token for this API to an API key.
+func (s *server) buy(ctx context.Context, form *TokenRequest) (Token, error) {
 	want := tenancy.GrantRequest{
 		GrantType:    form.GrantType,
 		ClientID:     orZero(form.ClientID),
@@ -20,25 +39,67 @@ func (s *server) CreateToken(ctx context.Context, request CreateTokenRequestObje
 		Scope:        orZero(form.Scope),
 	}
 	if err := withBasic(&want, callOf(ctx).authorization); err != nil {
-		return nil, err
+		return Token{}, err
 	}
 	token, err := s.tokens.Grant(ctx, want)
-	var refused *tenancy.GrantError
-	if errors.As(err, &refused) {
-		return nil, grantProblem(refused)
-	}
 	if err != nil {
-		return nil, err
+		return Token{}, err
 	}
-	return CreateToken200JSONResponse{
-		Body: Token{
-			AccessToken: token.Token,
-			TokenType:   token.Type,
-			ExpiresIn:   int64(token.ExpiresIn),
-			Scope:       token.Scope,
-		},
-		Headers: CreateToken200ResponseHeaders{CacheControl: noStore},
-	}, nil
+	return encodeToken(token), nil
+}
+
+// redeem is a device's poll. The scope was settled when its code was made.
+func (s *server) redeem(ctx context.Context, form *TokenRequest) (Token, error) {
+	client, err := s.publicClient(ctx, orZero(form.ClientID), orZero(form.ClientSecret))
+	if err != nil {
+		return Token{}, err
+	}
+	if form.DeviceCode == nil {
+		return Token{}, missing("device_code")
+	}
+	earned, err := s.directory.PollDevice(ctx, client, *form.DeviceCode)
+	if err != nil {
+		return Token{}, err
+	}
+	return s.deviceToken(client, earned)
+}
+
+// refresh spends a device's refresh token.
+func (s *server) refresh(ctx context.Context, form *TokenRequest) (Token, error) {
+	client, err := s.publicClient(ctx, orZero(form.ClientID), orZero(form.ClientSecret))
+	if err != nil {
+		return Token{}, err
+	}
+	if form.RefreshToken == nil {
+		return Token{}, missing("refresh_token")
+	}
+	scopes, err := scopeTokens(form.Scope)
+	if err != nil {
+		return Token{}, err
+	}
+	earned, err := s.directory.RefreshDevice(ctx, client, *form.RefreshToken, scopes)
+	if err != nil {
+		return Token{}, err
+	}
+	return s.deviceToken(client, earned)
+}
+
+func (s *server) deviceToken(client tenancy.Client, earned identity.Redeemed) (Token, error) {
+	token, err := s.tokens.DeviceToken(tenancy.DeviceGrant{Client: client, Account: earned.Account, Device: earned.Device, Scopes: earned.Scopes})
+	if err != nil {
+		return Token{}, err
+	}
+	encoded := encodeToken(token)
+	encoded.RefreshToken = earned.RefreshToken
+	return encoded, nil
+}
+
+func encodeToken(t tenancy.AccessToken) Token {
+	return Token{AccessToken: t.Token, TokenType: t.Type, ExpiresIn: int64(t.ExpiresIn), Scope: t.Scope}
+}
+
+func missing(field string) error {
+	return &tenancy.GrantError{Code: tenancy.GrantInvalidRequest, Description: field + " is missing."}
 }
 
 // withBasic takes the client's credentials from HTTP Basic authentication,
@@ -48,10 +109,10 @@ func withBasic(want *tenancy.GrantRequest, authorization []string) error {
 	if len(authorization) == 0 {
 		return nil
 	}
-	refused := grantProblem(&tenancy.GrantError{
+	refused := &tenancy.GrantError{
 		Code:        tenancy.GrantInvalidClient,
 		Description: "The client must authenticate in one way: one Authorization header with Basic, or client_id and client_secret.",
-	})
+	}
 	id, secret, ok := (&http.Request{Header: http.Header{"Authorization": authorization}}).BasicAuth()
 	if !ok || len(authorization) > 1 || want.ClientSecret != "" {
 		return refused

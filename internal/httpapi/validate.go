@@ -27,7 +27,7 @@ func (s *server) validate(next echo.HandlerFunc) echo.HandlerFunc {
 		if err := op.validateHeaders(c.Request()); err != nil {
 			return err
 		}
-		if err := op.validateBody(c); err != nil {
+		if err := s.validateBody(c, op); err != nil {
 			return err
 		}
 		return next(c)

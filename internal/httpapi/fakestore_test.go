@@ -1,0 +1,50 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// fakeStore answers lists with nothing and everything else with zero values.
+type fakeStore struct {
+	Administration // what a test doesn't need panics
+	got            any
+}
+
+func (f *fakeStore) CreateTenant(_ context.Context, _ tenancy.Scope, want tenancy.NewTenant) (tenancy.Tenant, bool, error) {
+	f.got = want
+	return tenancy.Tenant{Name: want.Name, Revision: 1}, false, nil
+}
+
+func (f *fakeStore) Tenants(_ context.Context, _ tenancy.Scope, want tenancy.List[string]) ([]tenancy.Tenant, bool, error) {
+	f.got = want
+	return nil, false, nil
+}
+
+func (f *fakeStore) CreateClient(_ context.Context, _ tenancy.Scope, tenant domain.TenantID, want tenancy.NewClient) (tenancy.Client, bool, error) {
+	f.got = []any{tenant, want}
+	return tenancy.Client{ID: knownClient, Name: want.Name, Scopes: want.Scopes, VerificationURI: want.VerificationURI, CreatedAt: verifiedAt}, true, nil
+}
+
+func (f *fakeStore) Clients(_ context.Context, _ tenancy.Scope, tenant domain.TenantID, want tenancy.List[string]) ([]tenancy.Client, bool, error) {
+	f.got = []any{tenant, want}
+	return []tenancy.Client{{ID: knownClient, Name: "tv", CreatedAt: verifiedAt, DisabledAt: verifiedAt}}, true, nil
+}
+
+func (f *fakeStore) DisableClient(_ context.Context, _ tenancy.Scope, tenant domain.TenantID, id domain.ClientID) (tenancy.Client, error) {
+	f.got = []any{tenant, id}
+	return tenancy.Client{}, nil
+}
+
+// fakeJobs adds a job for data2 and finds the others' there.
+type fakeJobs struct {
+	err error
+	got []string
+}
+
+func (f *fakeJobs) IdentitySweep(_ context.Context, databases ...string) ([]string, error) {
+	f.got = databases
+	return []string{"data2"}, f.err
+}

@@ -32,30 +32,38 @@ SELECT k.ordinal, c.owner_family, c.owner_id, c.token, c.expires_at IS NOT NULL 
                       WHERE c.tenant_id = $1 AND c.number = k.number AND c.family = k.family AND c.key = k.key LIMIT 1) c`
 
 func (s *Service) resolveAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*resolving) error {
+	numbers := make([]int16, len(all))
+	for i, r := range all {
+		numbers[i] = int16(r.link.Number)
+	}
+	e := s.entry(tenant, numbers)
+	e.ReadOnly = true
+	return tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
+		queueResolving(tx, all)
+		return nil
+	})
+}
+
+func queueResolving(tx *tenancy.Tx, all []*resolving) {
 	numbers, families, keys := make([]int16, len(all)), make([]string, len(all)), make([]string, len(all))
 	for i, r := range all {
 		r.claim = nil
 		numbers[i], families[i], keys[i] = int16(r.link.Number), string(r.link.Family), r.link.Key
 	}
-	e := s.entry(tenant, numbers)
-	e.ReadOnly = true
-	return tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
-		tx.Queue(sqlReadClaims, numbers, families, keys).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				var ordinal int64
-				var family domain.Family
-				var id domain.RecordID
-				var token domain.Token
-				var expired bool
-				if err := rows.Scan(&ordinal, &family, &id, &token, &expired); err != nil {
-					return err
-				}
-				r := all[ordinal-1]
-				r.claim = &claim{link{r.link.Family, r.link.Number, r.link.Key, token}, refTo(family, id), expired}
+	tx.Queue(sqlReadClaims, numbers, families, keys).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var ordinal int64
+			var family domain.Family
+			var id domain.RecordID
+			var token domain.Token
+			var expired bool
+			if err := rows.Scan(&ordinal, &family, &id, &token, &expired); err != nil {
+				return err
 			}
-			return rows.Err()
-		})
-		return nil
+			r := all[ordinal-1]
+			r.claim = &claim{link{r.link.Family, r.link.Number, r.link.Key, token}, refTo(family, id), expired}
+		}
+		return rows.Err()
 	})
 }
 

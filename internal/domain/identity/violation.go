@@ -28,7 +28,8 @@ const (
 	KeyUnclaimed    ViolationKind = "key_unclaimed"    // a record has a key that no claim gives to it under its token
 	WrongOwner      ViolationKind = "wrong_owner"      // a claim belongs to a record of a kind that can't have such a key
 	LinkMissing     ViolationKind = "link_missing"     // an approved device isn't among its account's
-	AccountMissing  ViolationKind = "account_missing"  // a device or a pending change belongs to an account that never was
+	AccountMissing  ViolationKind = "account_missing"  // a pending change or a link stands beside no account
+	RecordMissing   ViolationKind = "record_missing"   // events tell of a record that isn't there and wasn't removed
 	TombstoneSpeaks ViolationKind = "tombstone_speaks" // a deleted account still holds something personal
 	EventsMissing   ViolationKind = "events_missing"   // a record's events don't run without a gap to its revision
 	StreamBroken    ViolationKind = "stream_broken"    // a number's events aren't dense, or don't end at its counter

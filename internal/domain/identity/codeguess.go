@@ -63,11 +63,12 @@ func (g guesses) add(now time.Time, limit int) (guesses, time.Time, error) {
 	return append(g, now), now, nil
 }
 
-// A subject's row is made first, so that there is one to lock.
+// A subject's row is made first, so that there is one to lock; one that is there
+// is held from here on, so that no cleanup takes it away in between.
 const sqlBeginGuesses = `
-INSERT INTO code_guesses (tenant_id, number, subject, guessed_at, kept_until)
+INSERT INTO code_guesses AS g (tenant_id, number, subject, guessed_at, kept_until)
 VALUES ($1, $2, $3, '{}', clock_timestamp())
-ON CONFLICT DO NOTHING`
+ON CONFLICT (tenant_id, number, subject) DO UPDATE SET kept_until = g.kept_until`
 
 const sqlLockGuesses = `
 SELECT guessed_at FROM code_guesses

@@ -25,10 +25,13 @@ type linking struct {
 	paid        *charge // a guess that turned out right, to be refunded; or nil
 }
 
+// sqlLinkDevice dates a link in doubt anew, so that a cleanup which has found it
+// since it was old leaves it alone.
 const sqlLinkDevice = `
-INSERT INTO account_devices (tenant_id, number, account_id, device_id, confirmed, created_at)
+INSERT INTO account_devices AS l (tenant_id, number, account_id, device_id, confirmed, created_at)
 VALUES ($1, $2, $3, $4, false, $5)
-ON CONFLICT DO NOTHING`
+ON CONFLICT (tenant_id, number, account_id, device_id) DO UPDATE SET created_at = excluded.created_at
+ WHERE NOT l.confirmed`
 
 func (s *Service) linkDevice(ctx context.Context, tenant domain.TenantID, l *linking) error {
 	err := s.inAccount(ctx, tenant, l.account, func(tx *tenancy.Tx, a *accountRow, now time.Time) error {

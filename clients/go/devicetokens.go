@@ -55,6 +55,7 @@ func NewDeviceTokens(issuer string, tenant ID, options ...Option) (*DeviceTokens
 			jwt.WithExpirationRequired(),
 			jwt.WithIssuedAt(),
 			jwt.WithLeeway(clockLeeway),
+			jwt.WithStrictDecoding(),
 		),
 	}, nil
 }

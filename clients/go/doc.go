@@ -15,4 +15,8 @@
 //
 // An answer that isn't a success is an *Error, so where err is nil the JSON2xx
 // field is set.
+//
+// NewDeviceTokens is for applications that devices come to, with tokens of the
+// device flow. The devices themselves need nothing of this package: any OAuth
+// client does that speaks RFC 8628, golang.org/x/oauth2 say.
 package holdfast

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -33,6 +34,9 @@ func (p *publishedKeys) get(ctx context.Context, id string) (ed25519.PublicKey, 
 		return key, nil
 	}
 	published, err := p.client.GetJwksWithResponse(ctx)
+	if err == nil && published.JSON200 == nil {
+		err = fmt.Errorf("holdfast: the keys came as %s", published.ContentType())
+	}
 	if err != nil {
 		return nil, err
 	}

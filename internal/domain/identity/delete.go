@@ -24,8 +24,18 @@ DELETE FROM email_changes WHERE tenant_id = $1 AND number = $2 AND account_id = 
 // by a repeated request that has not yet looked; it has no claims and is nobody's.
 const sqlStandingOperation = `
 SELECT o.token FROM operations o
- WHERE o.tenant_id = $1 AND o.number = $2 AND o.family = $3 AND o.record_id = $4 AND o.base_revision > 0
-   FOR UPDATE`
+ WHERE o.tenant_id = $1 AND o.number = $2 AND o.family = $3 AND o.record_id = $4 AND o.base_revision > 0`
+
+// queueStandingOperation tells whether a change of the record is under way. It
+// goes behind the record's lock, which every prepare of a change holds, so that
+// one that is not there then doesn't come. It locks nothing: a commit locks its
+// operation before the record, and the two would wait for each other.
+func queueStandingOperation(tx *tenancy.Tx, record ref, stands *bool) {
+	tx.Queue(sqlStandingOperation, int16(record.Number), record.Family, record.ID).Query(func(rows pgx.Rows) error {
+		*stands = rows.Next()
+		return rows.Err()
+	})
+}
 
 // sqlBeginRelease writes an operation that is committed from the start: what
 // claims nothing has its prepare and its commit in one decision. It takes the
@@ -108,11 +118,7 @@ func (s *Service) entomb(ctx context.Context, scope tenancy.Scope, record ref, r
 	number, id := int16(record.Number), record.ID
 	err = tenancy.Run(ctx, s.router.Database(record.Number), s.entry(scope.Tenant, []int16{number}), func(ctx context.Context, tx *tenancy.Tx) error {
 		var occupied bool
-		tx.Queue(sqlStandingOperation, number, record.Family, id).Query(func(rows pgx.Rows) error {
-			occupied = rows.Next()
-			return rows.Err()
-		})
-		a, now, err := lockAccount(ctx, tx, record)
+		a, now, err := lockAccount(ctx, tx, record, func() { queueStandingOperation(tx, record, &occupied) })
 		switch {
 		case err != nil:
 			return err

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
@@ -91,14 +89,12 @@ UPDATE accounts SET revision = $5, email = $6, email_verified_at = $7, updated_a
 // and then prepares the change. A wrong code is counted in the transaction that
 // finds it wrong, so that no crash forgives it.
 func (s *Service) judgeCode(ctx context.Context, tenant domain.TenantID, c *confirming, code string) error {
-	number, id := int16(c.record.Number), c.record.ID
-	return tenancy.Run(ctx, s.router.Database(c.record.Number), s.entry(tenant, []int16{number}), func(ctx context.Context, tx *tenancy.Tx) error {
+	return tenancy.Run(ctx, s.router.Database(c.record.Number), s.entry(tenant, []int16{int16(c.record.Number)}), func(ctx context.Context, tx *tenancy.Tx) error {
 		var pending *pendingChange
-		tx.Queue(sqlStandingOperation, number, c.record.Family, id).Query(func(rows pgx.Rows) error {
-			c.busy = rows.Next()
-			return rows.Err()
+		a, now, err := lockAccount(ctx, tx, c.record, func() {
+			queueLockEmailChange(tx, c.record, &pending)
+			queueStandingOperation(tx, c.record, &c.busy)
 		})
-		a, now, err := lockAccount(ctx, tx, c.record, func() { queueLockEmailChange(tx, c.record, &pending) })
 		switch {
 		case err != nil:
 			return err

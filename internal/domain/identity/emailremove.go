@@ -3,8 +3,6 @@ package identity
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
@@ -60,11 +58,7 @@ func (s *Service) removeEmail(ctx context.Context, scope tenancy.Scope, record r
 	number, id := int16(record.Number), record.ID
 	err = tenancy.Run(ctx, s.router.Database(record.Number), s.entry(scope.Tenant, []int16{number}), func(ctx context.Context, tx *tenancy.Tx) error {
 		var occupied bool
-		tx.Queue(sqlStandingOperation, number, record.Family, id).Query(func(rows pgx.Rows) error {
-			occupied = rows.Next()
-			return rows.Err()
-		})
-		a, now, err := lockAccount(ctx, tx, record)
+		a, now, err := lockAccount(ctx, tx, record, func() { queueStandingOperation(tx, record, &occupied) })
 		switch {
 		case err != nil:
 			return err

@@ -17,7 +17,8 @@ type newDevice struct {
 // code, commit. It serves every status but denied:
 //
 //   - A UserCode is claimed until ExpiresAt, or, where that is nil, for the term
-//     of a code from now on. A device without a code claims nothing.
+//     of a code from now on. A device without a code claims nothing, nor does one
+//     whose code has expired, as an import may have it: anybody may have that.
 //   - A device with an Account is linked to it first; the account may be disabled
 //     but must be there. An approved one needs an Account; ApprovedAt is when it
 //     was made, if nil.
@@ -72,6 +73,9 @@ func (s *Service) completeDevice(ctx context.Context, tenant domain.TenantID, n 
 	if !device.UserCode.IsZero() && device.ExpiresAt == nil {
 		expires := op.deadline.Add(s.codeTerm - s.deadline)
 		op.claimsUntil = &expires
+	}
+	if prepared := op.deadline.Add(-s.deadline); op.claimsUntil != nil && !prepared.Before(*op.claimsUntil) {
+		op.newLinks = nil
 	}
 	if err := s.reach(ctx, "device prepared"); err != nil {
 		return err

@@ -5,12 +5,10 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
-	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -42,8 +40,8 @@ func (s *Service) Import(ctx context.Context, scope tenancy.Scope, next func() (
 	}
 	var all sync.WaitGroup
 	defer all.Wait() // also behind an error: what was begun ends
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, r.stop = context.WithCancelCause(ctx)
+	defer r.stop(nil)
 
 	var under []*flight // in the order of their lines
 	land := func() error {
@@ -51,11 +49,8 @@ func (s *Service) Import(ctx context.Context, scope tenancy.Scope, next func() (
 		under = under[1:]
 		<-f.done
 		r.forget(f)
-		switch {
-		case f.fatal != nil:
-			return f.fatal
-		case ctx.Err() != nil:
-			return ctx.Err()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		return result(f.result)
 	}
@@ -86,11 +81,11 @@ func (s *Service) Import(ctx context.Context, scope tenancy.Scope, next func() (
 
 // importRun is one call of Import.
 type importRun struct {
-	s      *Service // entered for maintenance
-	scope  tenancy.Scope
-	clocks map[*postgres.Database]time.Time // as the run began
-	busy   map[importName]*flight           // by what it has: the last line under way that does
-	weary  atomic.Bool                      // the last line that waited for a database waited in vain
+	s     *Service // entered for maintenance
+	scope tenancy.Scope
+	stop  context.CancelCauseFunc // ends the import, and begins no line any more
+	busy  map[importName]*flight  // by what it has: the last line under way that does
+	weary atomic.Bool             // the last line that waited for a database waited in vain
 }
 
 // importName is something that two lines must not work on at once: a record, or
@@ -115,7 +110,6 @@ type flight struct {
 	after  []*flight // earlier ones that have what this one has or needs
 	done   chan struct{}
 	result ImportResult
-	fatal  error // says nothing of the line, and ends the import
 }
 
 // importJob is a line that was understood.
@@ -127,29 +121,17 @@ type importJob struct {
 }
 
 // enter goes through the gates of every database, so that an import into what
-// isn't served fails before its first line, and reads their clocks.
+// isn't served fails before its first line.
 func (r *importRun) enter(ctx context.Context) error {
-	databases := r.s.router.Databases()
-	clocks := make([]time.Time, len(databases))
 	group, ctx := errgroup.WithContext(ctx)
-	for i, db := range databases {
+	for _, db := range r.s.router.Databases() {
 		group.Go(func() error {
 			e := r.s.entry(r.scope.Tenant, numbersOf(db))
 			e.ReadOnly = true
-			return tenancy.Run(ctx, db, e, func(_ context.Context, tx *tenancy.Tx) error {
-				tx.QueueNow(&clocks[i])
-				return nil
-			})
+			return tenancy.Run(ctx, db, e, func(context.Context, *tenancy.Tx) error { return nil })
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	r.clocks = make(map[*postgres.Database]time.Time, len(databases))
-	for i, db := range databases {
-		r.clocks[db] = clocks[i]
-	}
-	return nil
+	return group.Wait()
 }
 
 // begin reads a line and finds its place behind others.
@@ -185,6 +167,8 @@ func (r *importRun) read(line ImportLine) (*importJob, error) {
 	switch {
 	case line.Account != nil && line.Device == nil:
 		return r.readAccount(line.Key, *line.Account)
+	case line.Device != nil && line.Account == nil:
+		return r.readDevice(line.Key, *line.Device)
 	default:
 		return nil, domain.Invalid("import_line_invalid", "A line is either an account or a device.")
 	}
@@ -200,10 +184,13 @@ func (r *importRun) fly(ctx context.Context, f *flight) {
 		<-other.done
 	}
 	f.after = nil // else every line would hold on to all before it
+	if ctx.Err() != nil {
+		return
+	}
 	exists, err := r.persist(ctx, f.job.make)
 	switch {
 	case stopped(err) || domain.KindOf(err) == domain.KindForbidden:
-		f.fatal = err
+		r.stop(err) // it says nothing of the line
 	case err != nil:
 		f.fail(err)
 	default:

@@ -42,7 +42,7 @@ type ImportDevice struct {
 	Label      *string          `json:"label,omitempty"` // at most 200 characters
 	Status     DeviceStatus     `json:"status"`          // DeviceApproved, DeviceRevoked or DevicePending
 	UserCode   *string          `json:"user_code,omitempty"`
-	ExpiresAt  *time.Time       `json:"expires_at,omitempty"` // the code's; with one, and only then. An expired code is stored and not claimed
+	ExpiresAt  *time.Time       `json:"expires_at,omitempty"` // the code's; with one, and only then. An expired one is stored and not claimed
 	CreatedAt  *time.Time       `json:"created_at,omitempty"` // nil is the time of the import; never later than that
 }
 

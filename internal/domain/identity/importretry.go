@@ -58,14 +58,19 @@ var (
 		"Something else was imported under this key. Use a new key for a new record.").At("/key")
 	errLineDeleted = domain.Gone("account_deleted",
 		"The account that was imported under this key has been deleted. Use a new key to make another.").At("/key")
+	errLineRemoved = domain.Gone("device_removed",
+		"The device that was imported under this key has been removed. Use a new key to make another.").At("/key")
 )
 
 // fail gives a line its error. One that is not the domain's is for the log, and
 // leaves its place to a plain one.
 func (f *flight) fail(err error) {
 	f.result.Result = ImportFailed
-	if domain.CodeOf(err) == "idempotency_key_reused" {
+	switch domain.CodeOf(err) { // which speak of requests
+	case errKeyReused.Code:
 		err = errLineReused
+	case errDeviceGone.Code:
+		err = errLineRemoved
 	}
 	if !errors.As(err, &f.result.Error) {
 		f.result.Error = (&domain.Error{

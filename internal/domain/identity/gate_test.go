@@ -77,8 +77,47 @@ var served = map[string]call{
 		_, err := s.Feed(ctx, scope, FeedPosition{}, 10)
 		return err
 	},
+	"CreateDevice": func(ctx context.Context, s *Service, scope tenancy.Scope, _ domain.AccountID) error {
+		_, err := s.CreateDevice(ctx, scope, CreateDevice{})
+		return err
+	},
+	"GetDevice": func(ctx context.Context, s *Service, scope tenancy.Scope, _ domain.AccountID) error {
+		_, err := s.GetDevice(ctx, scope, domain.RandomID[domain.DeviceKind]())
+		return err
+	},
+	"PatchDevice": func(ctx context.Context, s *Service, scope tenancy.Scope, _ domain.AccountID) error {
+		_, err := s.PatchDevice(ctx, scope, domain.RandomID[domain.DeviceKind](), 1, DevicePatch{})
+		return err
+	},
+	"RevokeDevice": func(ctx context.Context, s *Service, scope tenancy.Scope, _ domain.AccountID) error {
+		return s.RevokeDevice(ctx, scope, domain.RandomID[domain.DeviceKind](), 1)
+	},
+	"AccountDevices": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
+		_, err := s.AccountDevices(ctx, scope, id, nil, domain.DeviceID{}, 10)
+		return err
+	},
+	"LookupCode": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
+		_, err := s.LookupCode(ctx, scope, CodeGuess{"WDJB-MJHT", id})
+		return err
+	},
+	"ApproveDevice": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
+		_, err := s.ApproveDevice(ctx, scope, CodeGuess{"WDJB-MJHT", id})
+		return err
+	},
+	"DenyDevice": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
+		_, err := s.DenyDevice(ctx, scope, CodeGuess{"WDJB-MJHT", id})
+		return err
+	},
 	"Import": func(ctx context.Context, s *Service, scope tenancy.Scope, _ domain.AccountID) error {
 		return s.Import(ctx, scope, linesOf(nil), nil)
+	},
+	"Report": func(ctx context.Context, s *Service, scope tenancy.Scope, _ domain.AccountID) error {
+		_, err := s.Report(ctx, scope.Tenant)
+		return err
+	},
+	"Check": func(ctx context.Context, s *Service, scope tenancy.Scope, _ domain.AccountID) error {
+		_, err := s.Check(ctx, scope.Tenant, func(Violation) error { return nil })
+		return err
 	},
 	"Recovery": func(ctx context.Context, s *Service, scope tenancy.Scope, _ domain.AccountID) error {
 		_, err := s.Recovery(ctx, scope)
@@ -89,6 +128,8 @@ var served = map[string]call{
 // spared are the refusals that a method doesn't meet, because it is for just that.
 var spared = map[string][]string{
 	"Import": {"namespace_importing"},
+	"Report": {"namespace_importing", "tenant_suspended"},
+	"Check":  {"namespace_importing", "tenant_suspended"},
 }
 
 // methods are the exported methods that take an argument of one of the types.
@@ -176,7 +217,7 @@ func TestAnotherTenantsAccount_IsAsUnknownAsARandomId(t *testing.T) {
 	random := domain.NewID[domain.AccountKind](time.Now())
 
 	var tested []string
-	for _, name := range methods(reflect.TypeFor[domain.AccountID](), reflect.TypeFor[[]domain.AccountID]()) {
+	for _, name := range methods(reflect.TypeFor[domain.AccountID](), reflect.TypeFor[[]domain.AccountID](), reflect.TypeFor[CodeGuess]()) {
 		call := served[name]
 		if call == nil {
 			t.Fatalf("%s takes an account's id, and is not in served", name)

@@ -85,16 +85,24 @@ func expectFound(ctx context.Context, client *holdfast.ClientWithResponses, hand
 }
 
 func expectAccounts(ctx context.Context, t *tenant, want int) error {
-	limit, n := holdfast.Limit(50), 0
+	accounts, err := allAccounts(ctx, t)
+	if err != nil {
+		return err
+	}
+	return expect(len(accounts) == want, "%d accounts are listed, want %d", len(accounts), want)
+}
+
+func allAccounts(ctx context.Context, t *tenant) (accounts []holdfast.Account, err error) {
+	limit := holdfast.Limit(50)
 	params := &holdfast.ListAccountsParams{Limit: &limit}
 	for {
 		page, err := t.client.ListAccountsWithResponse(ctx, params)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		n += len(page.JSON200.Accounts)
+		accounts = append(accounts, page.JSON200.Accounts...)
 		if page.JSON200.NextCursor == nil {
-			return expect(n == want, "%d accounts are listed, want %d", n, want)
+			return accounts, nil
 		}
 		params.Cursor = page.JSON200.NextCursor
 	}

@@ -23,11 +23,7 @@ func dev(ctx context.Context) error {
 		return hint(err)
 	}
 	defer s.stop()
-	operator, err := s.connect(os.Getenv("HOLDFAST_OPERATOR_KEY"))
-	if err != nil {
-		return err
-	}
-	if s.acme, err = s.newTenant(ctx, operator, "acme"); err != nil {
+	if s.acme, err = s.newTenant(ctx, "acme"); err != nil {
 		return hint(err)
 	}
 	fmt.Print(s.calls())

@@ -52,7 +52,8 @@ func changeAnEmail(ctx context.Context, s *stack, n *narrator) error {
 			if err != nil {
 				return err
 			}
-			return expectFound(ctx, client, "", before, bob.JSON201.ID)
+			s.bob = bob.JSON201.ID
+			return expectFound(ctx, client, "", before, s.bob)
 		}},
 		{"the code was good once", func() error {
 			_, err := confirm(change.Code)

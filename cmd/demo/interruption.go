@@ -15,7 +15,7 @@ import (
 func interruptACreation(ctx context.Context, s *stack, n *narrator) error {
 	n.chapter("An interruption")
 	ghost := newAccount("ghost", "contested@example.com")
-	if err := n.step("the API is killed while it makes an account: its keys are claimed, nothing is committed", func() error {
+	if err := n.step("the API is killed in a creation: the keys are claimed, nothing is committed", func() error {
 		return s.killWhileCreating(ctx, ghost)
 	}); err != nil {
 		return err

@@ -21,9 +21,12 @@ type stack struct {
 	log      *os.File // of both
 	settings []string // over the environment's
 
-	acme   *tenant // made by the story
-	globex *tenant
-	ada    holdfast.ID // acme's first account
+	// What the story made.
+
+	operator     *holdfast.ClientWithResponses
+	acme, globex *tenant
+	ada, bob     holdfast.ID // accounts of acme's
+	television   holdfast.ID // a device of Ada's
 }
 
 // startStack makes the schema and starts both servers, the API at address. It
@@ -47,6 +50,9 @@ func startStack(ctx context.Context, n *narrator, log *os.File, address string, 
 		return s, err
 	}
 	if err := n.step("the API serves", func() error { return s.startAPI(ctx) }); err != nil {
+		return s, err
+	}
+	if s.operator, err = s.connect(os.Getenv("HOLDFAST_OPERATOR_KEY")); err != nil {
 		return s, err
 	}
 	err = n.step("the worker runs its sweeps", func() (err error) {

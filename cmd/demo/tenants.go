@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"os"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast/clients/go"
@@ -11,25 +10,22 @@ import (
 
 // tenant is a customer, and a client that calls as a principal of it.
 type tenant struct {
-	name   string
-	id     holdfast.ID
-	key    string
-	client *holdfast.ClientWithResponses
+	name      string
+	id        holdfast.ID
+	principal holdfast.ID
+	key       string
+	client    *holdfast.ClientWithResponses
 }
 
 // meetTenants makes two tenants as the first operator.
 func meetTenants(ctx context.Context, s *stack, n *narrator) error {
 	n.chapter("Two tenants")
-	operator, err := s.connect(os.Getenv("HOLDFAST_OPERATOR_KEY"))
-	if err != nil {
-		return err
-	}
 	for _, made := range []struct {
 		name string
 		into **tenant
 	}{{"acme", &s.acme}, {"globex", &s.globex}} {
 		err := n.step("an operator makes the tenant "+made.name+", a principal and an API key", func() (err error) {
-			*made.into, err = s.newTenant(ctx, operator, made.name)
+			*made.into, err = s.newTenant(ctx, made.name)
 			return err
 		})
 		if err != nil {
@@ -43,19 +39,20 @@ func meetTenants(ctx context.Context, s *stack, n *narrator) error {
 
 // newTenant makes a tenant with a principal and its key. Its name is the one
 // given and a random end, so that it is free in a database that was kept.
-func (s *stack) newTenant(ctx context.Context, operator *holdfast.ClientWithResponses, name string) (*tenant, error) {
-	made, err := operator.CreateTenantWithResponse(ctx, nil, holdfast.NewTenant{Name: name + "-" + strings.ToLower(rand.Text()[:6])})
+func (s *stack) newTenant(ctx context.Context, name string) (*tenant, error) {
+	made, err := s.operator.CreateTenantWithResponse(ctx, nil, holdfast.NewTenant{Name: name + "-" + strings.ToLower(rand.Text()[:6])})
 	if err != nil {
 		return nil, err
 	}
 	t := &tenant{name: made.JSON201.Name, id: made.JSON201.ID}
-	principal, err := operator.CreatePrincipalWithResponse(ctx, t.id, nil, holdfast.NewPrincipal{
+	principal, err := s.operator.CreatePrincipalWithResponse(ctx, t.id, nil, holdfast.NewPrincipal{
 		Name: "backend", Scopes: holdfast.Scopes{"identity:read", "identity:write"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	key, err := operator.CreateAPIKeyWithResponse(ctx, t.id, principal.JSON201.ID, nil, holdfast.NewAPIKey{})
+	t.principal = principal.JSON201.ID
+	key, err := s.operator.CreateAPIKeyWithResponse(ctx, t.id, t.principal, nil, holdfast.NewAPIKey{})
 	if err != nil {
 		return nil, err
 	}

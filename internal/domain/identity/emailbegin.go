@@ -27,8 +27,9 @@ type BegunEmailChange struct {
 // is confirmed, and nothing is claimed. A change that was pending ends.
 //
 // With an idempotency key the change's id derives from the caller and the key,
-// and its code from the id, so that a repeated request gets the same answer for
-// as long as the change is pending.
+// and its code from the id and its term, so that a repeated request gets the same
+// answer for as long as the change is pending. Later it begins the change anew,
+// with another code.
 //
 // Errors: not found, invalid (with pointers), unavailable, outcome unknown.
 func (s *Service) BeginEmailChange(ctx context.Context, scope tenancy.Scope, account domain.AccountID, req BeginEmailChange) (BegunEmailChange, error) {
@@ -44,7 +45,7 @@ func (s *Service) BeginEmailChange(ctx context.Context, scope tenancy.Scope, acc
 	if req.IdempotencyKey != "" {
 		id = domain.DeriveID[domain.EmailChangeKind](scope.Settings.IDKey, "email-change", scope.Principal.String(), account.String(), req.IdempotencyKey)
 	}
-	change := s.newEmailChange(scope.Tenant, account, id, email)
+	change := s.newEmailChange(id, email)
 	record := accountRef(account)
 	var replayed bool
 	err = tenancy.Run(ctx, s.router.Database(record.Number), s.entry(scope.Tenant, []int16{int16(record.Number)}),
@@ -61,8 +62,8 @@ func (s *Service) BeginEmailChange(ctx context.Context, scope tenancy.Scope, acc
 				if standing.email.String() != email.String() {
 					return errKeyReused
 				}
-				replayed, change.expiresAt = true, standing.expiresAt
-				return s.rederive(scope.Tenant, account, change, standing)
+				replayed = true
+				return change.recall(scope.Tenant, account, standing)
 			}
 			change.queue(tx, account, now)
 			return nil
@@ -73,15 +74,15 @@ func (s *Service) BeginEmailChange(ctx context.Context, scope tenancy.Scope, acc
 	return BegunEmailChange{*change.shown(), replayed}, nil
 }
 
-// rederive gives a change the code that it has had from its beginning, which
-// may come from a server key that is no longer the first.
-func (s *Service) rederive(tenant domain.TenantID, account domain.AccountID, change *emailChange, standing *pendingChange) error {
-	secret, ok := s.secrets.DeriveWith(standing.serverKeyID, codeParts(tenant, account, standing.id)...)
+// recall gives a change the term and the code that it has had from its beginning,
+// which may come from a server key that is no longer the first.
+func (c *emailChange) recall(tenant domain.TenantID, account domain.AccountID, standing *pendingChange) error {
+	secret, ok := c.secrets.DeriveWith(standing.serverKeyID, codeParts(tenant, account, standing.id, standing.expiresAt)...)
 	if !ok {
 		return domain.Unavailable("server_key_missing",
 			"The code can't be shown again: the key that it derives from was taken away. Begin another change with a new Idempotency-Key.")
 	}
-	change.code, change.keyID = emailCode(secret), standing.serverKeyID
+	c.code, c.keyID, c.expiresAt = emailCode(secret), standing.serverKeyID, standing.expiresAt
 	return nil
 }
 
@@ -98,6 +99,11 @@ type pendingChange struct {
 // is tells whether the change is the one of that id, and has not expired.
 func (c *pendingChange) is(id domain.EmailChangeID, now time.Time) bool {
 	return c != nil && c.id == id && now.Before(c.expiresAt)
+}
+
+// begunWith tells whether two readings are of one beginning of one change.
+func (c *pendingChange) begunWith(other *pendingChange) bool {
+	return c != nil && c.id == other.id && c.expiresAt.Equal(other.expiresAt)
 }
 
 const sqlLockEmailChange = `

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,23 +25,24 @@ type EmailChange struct {
 
 // emailChange is an EmailChange on its way into the database.
 type emailChange struct {
-	id    domain.EmailChangeID
-	email Email
-	code  string
-	keyID string // of the server key that the code derives from
+	id      domain.EmailChangeID
+	email   Email
+	secrets Secrets
 
-	expiresAt time.Time // set by queue
+	code      string // these are set by queue
+	keyID     string // of the server key that the code derives from
+	expiresAt time.Time
 }
 
-func (s *Service) newEmailChange(tenant domain.TenantID, account domain.AccountID, id domain.EmailChangeID, email Email) *emailChange {
-	c := &emailChange{id: id, email: email}
-	secret, keyID := s.secrets.Derive(codeParts(tenant, account, c.id)...)
-	c.code, c.keyID = emailCode(secret), keyID
-	return c
+func (s *Service) newEmailChange(id domain.EmailChangeID, email Email) *emailChange {
+	return &emailChange{id: id, email: email, secrets: s.secrets}
 }
 
-func codeParts(tenant domain.TenantID, account domain.AccountID, change domain.EmailChangeID) []string {
-	return []string{"email-code", tenant.String(), account.String(), change.String()}
+// codeParts are what a code derives from. The time is the beginning's own: a
+// change that is begun again under the same id gets another code, and the one
+// that was delivered before is as dead as the change that it was for.
+func codeParts(tenant domain.TenantID, account domain.AccountID, change domain.EmailChangeID, expiresAt time.Time) []string {
+	return []string{"email-code", tenant.String(), account.String(), change.String(), strconv.FormatInt(expiresAt.UnixMicro(), 10)}
 }
 
 // emailCode makes eight digits of a secret. The bias of the modulus is under
@@ -70,9 +72,11 @@ ON CONFLICT (tenant_id, number, account_id) DO UPDATE
        code_hash = excluded.code_hash, server_key_id = excluded.server_key_id, wrong_codes = 0,
        created_at = excluded.created_at, expires_at = excluded.expires_at`
 
-// queue writes the change beside its account.
+// queue gives the change its term and its code, and writes it beside its account.
 func (c *emailChange) queue(tx *tenancy.Tx, account domain.AccountID, now time.Time) {
 	c.expiresAt = now.Add(emailChangeTerm)
+	secret, keyID := c.secrets.Derive(codeParts(tx.Tenant(), account, c.id, c.expiresAt)...)
+	c.code, c.keyID = emailCode(secret), keyID
 	tx.Queue(sqlBeginEmailChange, int16(accountRef(account).Number), account, c.id, c.email.String(), c.email.Key(),
 		hashCode(c.code), c.keyID, now, c.expiresAt)
 }
@@ -97,7 +101,7 @@ func (s *Service) pendingEmailChange(ctx context.Context, tenant domain.TenantID
 					return err
 				}
 				c.Email = RestoreEmail(email, emailKey)
-				if secret, ok := s.secrets.DeriveWith(keyID, codeParts(tenant, account, c.ID)...); ok {
+				if secret, ok := s.secrets.DeriveWith(keyID, codeParts(tenant, account, c.ID, c.ExpiresAt)...); ok {
 					c.Code = emailCode(secret)
 					found = &c
 				}

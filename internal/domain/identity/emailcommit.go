@@ -76,11 +76,11 @@ func (s *Service) commitChange(ctx context.Context, tenant domain.TenantID, c *c
 			return errNoAccount
 		case a.Revision != op.base:
 			return errChangeStale
-		case pending == nil || pending.id != c.change:
+		case !pending.begunWith(c.pending):
 			return errNoEmailChange
 		}
-		next := op.base + 1
-		tx.Queue(sqlChangeEmail, number, id, op.base, next, c.email.String(), c.email.Key(), op.token, now)
+		next, email := op.base+1, c.pending.email
+		tx.Queue(sqlChangeEmail, number, id, op.base, next, email.String(), email.Key(), op.token, now)
 		tx.Queue(sqlCancelEmailChange, number, id, c.change)
 		decided, left := sqlClearPrepared, 0
 		if len(op.oldLinks) > 0 {
@@ -92,7 +92,7 @@ func (s *Service) commitChange(ctx context.Context, tenant domain.TenantID, c *c
 		queueEvents(tx, now, event{c.record, next, AccountEmailChanged, []string{"email"}, c.actor})
 
 		c.account = a.Account
-		c.account.Revision, c.account.Email, c.account.EmailVerifiedAt, c.account.UpdatedAt = next, c.email, &now, now
+		c.account.Revision, c.account.Email, c.account.EmailVerifiedAt, c.account.UpdatedAt = next, email, &now, now
 		return nil
 	})
 	if err == nil {

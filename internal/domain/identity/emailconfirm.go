@@ -70,11 +70,11 @@ type confirming struct {
 	change domain.EmailChangeID
 	actor  Actor
 
-	busy    bool       // another operation of the account stands in the way; nothing was done
-	refused error      // the code was wrong, which has been counted
-	op      *operation // prepared; nil where the address was only verified anew
-	email   Email
-	account Account // committed
+	busy    bool           // another operation of the account stands in the way; nothing was done
+	refused error          // the code was wrong, which has been counted
+	op      *operation     // prepared; nil where the address was only verified anew
+	pending *pendingChange // whose code was right
+	account Account        // committed
 }
 
 const sqlCountWrongCode = `
@@ -112,7 +112,7 @@ func (s *Service) judgeCode(ctx context.Context, tenant domain.TenantID, c *conf
 		case c.busy:
 			return nil
 		}
-		c.email = pending.email
+		c.pending = pending
 		c.op = c.operation(ctx, a, now.Add(s.deadline))
 		return queuePrepared(tx, c.op)
 	})
@@ -142,7 +142,7 @@ func (c *confirming) verifyAgain(tx *tenancy.Tx, a Account, email Email, now tim
 // old one to be released.
 func (c *confirming) operation(ctx context.Context, a *accountRow, deadline time.Time) *operation {
 	token := domain.RandomID[domain.TokenKind]()
-	proposal, _ := json.Marshal(map[string]string{"email": c.email.String()}) // a map of strings
+	proposal, _ := json.Marshal(map[string]string{"email": c.pending.email.String()}) // a map of strings
 	op := &operation{
 		record:      c.record,
 		token:       token,
@@ -150,7 +150,7 @@ func (c *confirming) operation(ctx context.Context, a *accountRow, deadline time
 		deadline:    deadline,
 		base:        a.Revision,
 		proposal:    proposal,
-		newLinks:    []link{linkTo(domain.FamilyEmail, c.email.Key(), token)},
+		newLinks:    []link{linkTo(domain.FamilyEmail, c.pending.email.Key(), token)},
 		traceparent: traceparent(ctx),
 	}
 	if !a.Email.IsZero() {

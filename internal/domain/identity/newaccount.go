@@ -50,7 +50,7 @@ func (s *Service) newAccount(scope tenancy.Scope, req CreateAccount) (*accountRo
 		return nil, nil, at(err, "/email")
 	}
 	if !req.EmailVerified {
-		return a, s.newEmailChange(scope.Tenant, a.ID, domain.NewID[domain.EmailChangeKind](time.Now()), email), nil
+		return a, s.newEmailChange(domain.NewID[domain.EmailChangeKind](time.Now()), email), nil
 	}
 	a.Email = email
 	return a, nil, nil

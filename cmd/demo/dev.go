@@ -26,7 +26,13 @@ func dev(ctx context.Context) error {
 	if s.acme, err = s.newTenant(ctx, "acme"); err != nil {
 		return hint(err)
 	}
-	fmt.Print(s.calls())
+	app, err := s.newClient(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.printCalls(os.Stdout, app.ID); err != nil {
+		return err
+	}
 	return s.serve(ctx)
 }
 
@@ -63,31 +69,4 @@ func hint(err error) error {
 			"(127.0.0.1:9090, the worker's 127.0.0.1:9091). Set another; with 127.0.0.1:0 a free port is taken", err)
 	}
 	return err
-}
-
-// calls are ready to paste.
-func (s *stack) calls() string {
-	id, secret, _ := strings.Cut(strings.TrimPrefix(s.acme.key, "hf_"), "_")
-	return fmt.Sprintf(`
-Holdfast serves at %[1]s until you press Ctrl-C. Its log is %[4]s.
-The tenant %[7]q is there, with a key. Paste:
-
-  export HOLDFAST=%[1]s
-  export TOKEN=$(curl -s -u 'hf_%[2]s:%[3]s' -d grant_type=client_credentials $HOLDFAST/v1/oauth/token | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
-
-  curl -si -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
-       -d '{"handle": "Ada", "email": "ada@example.com", "email_verified": true}' $HOLDFAST/v1/accounts
-  curl -si -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"handle": "ada"}' $HOLDFAST/v1/accounts/lookup
-  curl -si -H "Authorization: Bearer $TOKEN" $HOLDFAST/v1/accounts
-
-The command line is bin/holdfast, here as the first operator:
-
-  export HOLDFAST_URL=%[1]s
-  export HOLDFAST_API_KEY=%[5]s
-  bin/holdfast tenant list
-
-The second operator's API key, for this stack only like the first's:
-
-  %[6]s
-`, s.url(), id, secret, s.log.Name(), os.Getenv("HOLDFAST_OPERATOR_KEY"), os.Getenv("HOLDFAST_SECOND_OPERATOR_KEY"), s.acme.name)
 }

@@ -17,7 +17,10 @@ func letADeviceIn(ctx context.Context, s *stack, n *narrator) error {
 	n.chapter("A device is let in")
 	login := deviceLogin{stack: s, client: s.acme.client}
 	if err := n.steps([]step{
-		{"an operator makes a public client for acme's app on televisions", func() error { return login.makeClient(ctx) }},
+		{"an operator makes a public client for acme's app on televisions", func() (err error) {
+			login.app, err = s.newClient(ctx)
+			return err
+		}},
 		{"a television finds its way by the metadata and begins a login", func() error { return login.begin(ctx) }},
 	}); err != nil {
 		return err
@@ -49,17 +52,6 @@ type deviceLogin struct {
 	ended   <-chan error    // its polling
 	limited *holdfast.Error // what Bob was told
 	device  holdfast.Device // as Ada let it in
-}
-
-func (l *deviceLogin) makeClient(ctx context.Context) error {
-	made, err := l.operator.CreateClientWithResponse(ctx, l.acme.id, nil, holdfast.NewPublicClient{
-		Name: "tv-app", Scopes: &[]string{"play", "record"}, VerificationURI: "https://acme.example/device",
-	})
-	if err != nil {
-		return err
-	}
-	l.app = *made.JSON201
-	return nil
 }
 
 func (l *deviceLogin) begin(ctx context.Context) (err error) {

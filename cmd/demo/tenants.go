@@ -60,3 +60,14 @@ func (s *stack) newTenant(ctx context.Context, name string) (*tenant, error) {
 	t.client, err = s.connect(t.key)
 	return t, err
 }
+
+// newClient makes a public client of acme's.
+func (s *stack) newClient(ctx context.Context) (holdfast.PublicClient, error) {
+	made, err := s.operator.CreateClientWithResponse(ctx, s.acme.id, nil, holdfast.NewPublicClient{
+		Name: "tv-app", Scopes: &[]string{"play", "record"}, VerificationURI: "https://acme.example/device",
+	})
+	if err != nil {
+		return holdfast.PublicClient{}, err
+	}
+	return *made.JSON201, nil
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"text/template"
+)
+
+// calls are ready to paste, into any shell with curl and sed.
+const calls = `
+Holdfast serves at {{.URL}} until you press Ctrl-C. Its log is {{.Log}}.
+The tenant {{.Tenant}} is there, with a key. Paste:
+
+  export HOLDFAST={{.URL}}
+  field() { sed 's/.*"'$1'":"\([^"]*\)".*/\1/'; }
+  export TOKEN=$(curl -s -u '{{.KeyID}}:{{.Key}}' -d grant_type=client_credentials $HOLDFAST/v1/oauth/token | field access_token)
+
+  curl -si -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
+       -d '{"handle": "Ada", "email": "ada@example.com", "email_verified": true}' $HOLDFAST/v1/accounts
+  curl -si -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"handle": "ada"}' $HOLDFAST/v1/accounts/lookup
+  curl -si -H "Authorization: Bearer $TOKEN" $HOLDFAST/v1/accounts
+
+A device logs in: it asks for codes and shows one, you approve that in the name of Ada, and it gets tokens:
+
+  ACCOUNT=$(curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"handle": "ada"}' $HOLDFAST/v1/accounts/lookup | field id)
+  CODES=$(curl -s -d client_id={{.Client}} --data-urlencode label='Living room' $HOLDFAST/v1/oauth/device_authorization); echo $CODES
+  curl -si -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
+       -d '{"user_code": "'$(echo $CODES | field user_code)'", "account_id": "'$ACCOUNT'"}' $HOLDFAST/v1/device-codes/approve
+  curl -si -d client_id={{.Client}} -d grant_type=urn:ietf:params:oauth:grant-type:device_code \
+       -d device_code=$(echo $CODES | field device_code) $HOLDFAST/v1/oauth/token
+
+The command line is bin/holdfast, here as the first operator:
+
+  export HOLDFAST_URL={{.URL}}
+  export HOLDFAST_API_KEY={{.Operator}}
+  bin/holdfast tenant list
+  bin/holdfast client list {{.TenantID}}
+
+The second operator's API key, for this stack only like the first's:
+
+  {{.SecondOperator}}
+`
+
+// printCalls writes calls as they are for this stack, with a public client of
+// its tenant's.
+func (s *stack) printCalls(out io.Writer, client string) error {
+	id, secret, _ := strings.Cut(strings.TrimPrefix(s.acme.key, "hf_"), "_")
+	return template.Must(template.New("calls").Parse(calls)).Execute(out, map[string]string{
+		"URL":            s.url(),
+		"Log":            s.log.Name(),
+		"Tenant":         s.acme.name,
+		"TenantID":       s.acme.id,
+		"KeyID":          "hf_" + id,
+		"Key":            secret,
+		"Client":         client,
+		"Operator":       os.Getenv("HOLDFAST_OPERATOR_KEY"),
+		"SecondOperator": os.Getenv("HOLDFAST_SECOND_OPERATOR_KEY"),
+	})
+}

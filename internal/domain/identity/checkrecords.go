@@ -26,14 +26,18 @@ type checkedAccount struct {
 
 func (a checkedAccount) place() []any { return []any{int16(a.number), a.ID} }
 
+// The events are asked for in their order to keep the search on the record's own,
+// when the plan is made while there are few.
 const sqlCheckAccounts = `
 SELECT a.number, EXISTS (SELECT FROM email_changes m WHERE m.tenant_id = $1 AND m.number = a.number AND m.account_id = a.account_id),
        e.kept, e.first, e.last, ` + accountColumns + `
   FROM (SELECT a.* FROM accounts a
          WHERE a.tenant_id = $1 AND a.number BETWEEN $4 AND $2 AND (a.number, a.account_id) > ($4, $5)
          ORDER BY a.number, a.account_id LIMIT $3) a
- CROSS JOIN LATERAL (SELECT count(*) AS kept, coalesce(min(e.revision), 0) AS first, coalesce(max(e.revision), 0) AS last FROM events e
-                      WHERE e.tenant_id = $1 AND e.number = a.number AND e.family = 'account' AND e.record_id = a.account_id) e
+ CROSS JOIN LATERAL (SELECT count(*) AS kept, coalesce(min(e.revision), 0) AS first, coalesce(max(e.revision), 0) AS last
+                       FROM (SELECT e.revision FROM events e
+                              WHERE e.tenant_id = $1 AND e.number = a.number AND e.family = 'account' AND e.record_id = a.account_id
+                              ORDER BY e.revision OFFSET 0) e) e
  ORDER BY a.number, a.account_id`
 
 func (r *inspectedRun) accounts(ctx context.Context) error {
@@ -93,8 +97,10 @@ SELECT d.number, e.kept, e.first, e.last, ` + deviceColumns + `
   FROM (SELECT d.* FROM devices d
          WHERE d.tenant_id = $1 AND d.number BETWEEN $4 AND $2 AND (d.number, d.device_id) > ($4, $5)
          ORDER BY d.number, d.device_id LIMIT $3) d
- CROSS JOIN LATERAL (SELECT count(*) AS kept, coalesce(min(e.revision), 0) AS first, coalesce(max(e.revision), 0) AS last FROM events e
-                      WHERE e.tenant_id = $1 AND e.number = d.number AND e.family = 'device' AND e.record_id = d.device_id) e
+ CROSS JOIN LATERAL (SELECT count(*) AS kept, coalesce(min(e.revision), 0) AS first, coalesce(max(e.revision), 0) AS last
+                       FROM (SELECT e.revision FROM events e
+                              WHERE e.tenant_id = $1 AND e.number = d.number AND e.family = 'device' AND e.record_id = d.device_id
+                              ORDER BY e.revision OFFSET 0) e) e
  ORDER BY d.number, d.device_id`
 
 func (r *inspectedRun) devices(ctx context.Context) error {

@@ -30,8 +30,9 @@ func (e checkedEvent) place() []any { return []any{int16(e.stands), e.sequence} 
 const sqlCheckEvents = `
 SELECT e.number, e.sequence, e.family, e.record_id, coalesce(c.last, 0),
        a.account_id IS NULL AND d.device_id IS NULL AND e.kind NOT IN ('account.deleted', 'device.removed')
-       AND NOT EXISTS (SELECT FROM events l WHERE l.tenant_id = $1 AND l.number = e.number AND l.family = e.family
-                          AND l.record_id = e.record_id AND l.revision > e.revision)
+       AND (SELECT l.revision FROM events l
+             WHERE l.tenant_id = $1 AND l.number = e.number AND l.family = e.family AND l.record_id = e.record_id AND l.revision > e.revision
+             ORDER BY l.revision LIMIT 1) IS NULL
   FROM (SELECT e.* FROM events e
          WHERE e.tenant_id = $1 AND e.number BETWEEN $4 AND $2 AND (e.number, e.sequence) > ($4, $5)
          ORDER BY e.number, e.sequence LIMIT $3) e

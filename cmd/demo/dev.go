@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/clients/go"
+	"github.com/holdfast-dev/holdfast/internal/launch"
 )
 
 // dev leaves everything running until it is interrupted, or until one of the
@@ -44,9 +46,9 @@ func (s *stack) serve(ctx context.Context) error {
 	case <-s.api.Done():
 	case <-s.worker.Done():
 	}
-	if ctx.Err() != nil { // a terminal interrupts the servers too
+	if ctx.Err() != nil {
 		fmt.Println("\nStopping.")
-		return errors.Join(s.api.Stop(), s.worker.Stop())
+		return errors.Join(interrupted(s.api), interrupted(s.worker))
 	}
 	select {
 	case <-s.api.Done():
@@ -55,6 +57,18 @@ func (s *stack) serve(ctx context.Context) error {
 	default:
 		s.api.Stop()
 		return fmt.Errorf("the worker ended by itself: %w", s.worker.End())
+	}
+}
+
+// interrupted ends a server. A terminal, or whoever runs this, interrupts the
+// whole group of processes, so it waits a while for the server to end by that: a
+// second signal would cut a draining worker short.
+func interrupted(server *launch.Process) error {
+	select {
+	case <-server.Done():
+		return server.Err()
+	case <-time.After(3 * time.Second):
+		return server.Stop()
 	}
 }
 

@@ -72,6 +72,45 @@ func (e DeviceStatusFilter) Valid() bool {
 	}
 }
 
+// Defines values for ImportAccountStatus.
+const (
+	ImportAccountStatusActive   ImportAccountStatus = "active"
+	ImportAccountStatusDisabled ImportAccountStatus = "disabled"
+)
+
+// Valid indicates whether the value is a known member of the ImportAccountStatus enum.
+func (e ImportAccountStatus) Valid() bool {
+	switch e {
+	case ImportAccountStatusActive:
+		return true
+	case ImportAccountStatusDisabled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ImportDeviceStatus.
+const (
+	ImportDeviceStatusApproved ImportDeviceStatus = "approved"
+	ImportDeviceStatusPending  ImportDeviceStatus = "pending"
+	ImportDeviceStatusRevoked  ImportDeviceStatus = "revoked"
+)
+
+// Valid indicates whether the value is a known member of the ImportDeviceStatus enum.
+func (e ImportDeviceStatus) Valid() bool {
+	switch e {
+	case ImportDeviceStatusApproved:
+		return true
+	case ImportDeviceStatusPending:
+		return true
+	case ImportDeviceStatusRevoked:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewTenantHandlePolicy.
 const (
 	ASCII   NewTenantHandlePolicy = "ascii"
@@ -632,6 +671,169 @@ type FieldError struct {
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type ID = string
 
+// IdentityReport defines model for IdentityReport.
+type IdentityReport struct {
+	// Events That are kept.
+	Events int64 `json:"events"`
+
+	// Found The first of the violations, at most 100.
+	Found []Violation `json:"found"`
+
+	// Keys How many lookup keys the records have, of each family.
+	Keys []KeyCount `json:"keys"`
+
+	// Obstacles Why not. `violations`, `pending_operations`.
+	Obstacles []string `json:"obstacles"`
+
+	// Openable Whether a namespace in this state may be opened.
+	Openable bool `json:"openable"`
+
+	// PendingOperations Under way, or waiting for recovery.
+	PendingOperations int64 `json:"pending_operations"`
+
+	// Records How many there are of each family and status, also where there are none.
+	Records []RecordCount `json:"records"`
+
+	// ReportHash SHA-256, in hexadecimal.
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ReportHash ReportHash `json:"report_hash"`
+
+	// ResidualClaims Claims that no record knows any more. They are harmless, and the sweep removes them.
+	ResidualClaims int64 `json:"residual_claims"`
+
+	// UserCodes How many user codes devices have.
+	UserCodes UserCodeCount `json:"user_codes"`
+
+	// Violations How much there is that must never be.
+	Violations int64 `json:"violations"`
+}
+
+// ImportAccount An account as another directory had it.
+type ImportAccount struct {
+	// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
+	//
+	// Example: {"plan":"pro"}
+	Attributes Attributes `json:"attributes,omitempty"`
+
+	// CreatedAt Of the import when absent, and never later than that.
+	CreatedAt *time.Time `json:"created_at,omitempty"`
+
+	// DisplayName Example: Ada Lovelace
+	DisplayName *string `json:"display_name,omitempty"`
+
+	// Email One plain address, which was verified there. It is claimed.
+	//
+	// Example: ada@example.com
+	Email *string `json:"email,omitempty"`
+
+	// EmailVerified true if it is there. An address that wasn't verified is not imported.
+	EmailVerified *bool `json:"email_verified,omitempty"`
+
+	// EmailVerifiedAt Of the import when absent, and never later than that.
+	EmailVerifiedAt *time.Time `json:"email_verified_at,omitempty"`
+
+	// Handle Example: Ada
+	Handle string               `json:"handle"`
+	Status *ImportAccountStatus `json:"status,omitempty"`
+}
+
+// ImportAccountStatus defines model for ImportAccount.Status.
+type ImportAccountStatus string
+
+// ImportDevice A device as another directory had it. An `approved` one names its account, by the key of
+// an earlier line or import or by its id; a `revoked` one may; a `pending` one doesn't, and
+// has a user code.
+type ImportDevice struct {
+	// AccountID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	AccountID *ID `json:"account_id,omitempty"`
+
+	// AccountKey Example: user-4711
+	AccountKey *string `json:"account_key,omitempty"`
+
+	// CreatedAt Of the import when absent, and never later than that.
+	CreatedAt *time.Time `json:"created_at,omitempty"`
+
+	// ExpiresAt The end of the user code; with one, and only then. A code that is past it is not claimed.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// Label Example: Living room
+	Label  *string            `json:"label,omitempty"`
+	Status ImportDeviceStatus `json:"status"`
+
+	// UserCode Example: WDJB-MJHT
+	UserCode *string `json:"user_code,omitempty"`
+}
+
+// ImportDeviceStatus defines model for ImportDevice.Status.
+type ImportDeviceStatus string
+
+// ImportError Why a line failed, as a problem would say it.
+type ImportError struct {
+	// Code Stable, for programs.
+	//
+	// Example: handle_taken
+	Code string `json:"code"`
+
+	// Detail What is wrong and what to do, for people.
+	Detail string `json:"detail"`
+
+	// Errors The parts of the line at fault.
+	Errors *[]FieldError `json:"errors,omitempty"`
+
+	// RetryAfter Seconds after which the line may succeed. Absent where a retry makes no sense.
+	RetryAfter *int `json:"retry_after,omitempty"`
+}
+
+// ImportLine Exactly one of `account` and `device`, under a key.
+type ImportLine struct {
+	// Account An account as another directory had it.
+	Account *ImportAccount `json:"account,omitempty"`
+
+	// Device A device as another directory had it. An `approved` one names its account, by the key of
+	// an earlier line or import or by its id; a `revoked` one may; a `pending` one doesn't, and
+	// has a user code.
+	Device *ImportDevice `json:"device,omitempty"`
+
+	// Key The importer's own name for the record: the row's id in the old system, say. It is
+	// unique among the accounts, or devices, of all the tenant's imports, for good.
+	//
+	//
+	// Example: user-4711
+	Key string `json:"key"`
+}
+
+// ImportResult defines model for ImportResult.
+type ImportResult struct {
+	// Error Why a line failed, as a problem would say it.
+	Error *ImportError `json:"error,omitempty"`
+
+	// Family `account` or `device`; absent for a line that could not be read.
+	//
+	// Example: account
+	Family *string `json:"family,omitempty"`
+
+	// ID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID *ID `json:"id,omitempty"`
+
+	// Key The line's own; absent where none could be read.
+	//
+	// Example: user-4711
+	Key *string `json:"key,omitempty"`
+
+	// Line Which line of the request it is about, from 1.
+	Line int `json:"line"`
+
+	// Result `created`, `exists` (the same line made it earlier) or `failed`.
+	//
+	// Example: created
+	Result string `json:"result"`
+}
+
 // Jwk defines model for Jwk.
 type Jwk struct {
 	// Alg Example: EdDSA
@@ -654,6 +856,18 @@ type Jwk struct {
 // Jwks defines model for Jwks.
 type Jwks struct {
 	Keys []Jwk `json:"keys"`
+}
+
+// KeyCount defines model for KeyCount.
+type KeyCount struct {
+	Count int64 `json:"count"`
+
+	// Family `handle`, `email` or `device-code`. A handle under the `unicode` policy has two keys:
+	// its own, and the one that it shares with those that look like it.
+	//
+	//
+	// Example: handle
+	Family string `json:"family"`
 }
 
 // Liveness defines model for Liveness.
@@ -800,6 +1014,14 @@ type OAuthError struct {
 	ErrorDescription string `json:"error_description"`
 }
 
+// OpenIdentity defines model for OpenIdentity.
+type OpenIdentity struct {
+	// ReportHash SHA-256, in hexadecimal.
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ReportHash ReportHash `json:"report_hash"`
+}
+
 // OperatorPage defines model for OperatorPage.
 type OperatorPage struct {
 	// NextCursor Where the next page begins; absent on the last.
@@ -885,6 +1107,21 @@ type Readiness struct {
 	Status string `json:"status"`
 }
 
+// RecordCount defines model for RecordCount.
+type RecordCount struct {
+	Count int64 `json:"count"`
+
+	// Family `account` or `device`.
+	//
+	// Example: account
+	Family string `json:"family"`
+
+	// Status The record's, or `deleted` for what is left of a deleted account.
+	//
+	// Example: active
+	Status string `json:"status"`
+}
+
 // Recovery defines model for Recovery.
 type Recovery struct {
 	// OldestDeadline The earliest of their deadlines. After it, whoever meets the operation finishes it.
@@ -893,6 +1130,11 @@ type Recovery struct {
 	// Pending How many operations are prepared, or not finalized yet.
 	Pending int64 `json:"pending"`
 }
+
+// ReportHash SHA-256, in hexadecimal.
+//
+// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+type ReportHash = string
 
 // RevocationRequest defines model for RevocationRequest.
 type RevocationRequest struct {
@@ -1026,6 +1268,34 @@ type TokenRequest struct {
 	//
 	// Example: identity:read identity:write
 	Scope *string `json:"scope,omitempty"`
+}
+
+// UserCodeCount How many user codes devices have.
+type UserCodeCount struct {
+	Live int64 `json:"live"`
+
+	// Past That have expired.
+	Past int64 `json:"past"`
+}
+
+// Violation It names rows by ids and buckets, and holds nothing personal.
+type Violation struct {
+	// Bucket The row's.
+	//
+	// Example: identity-v1/handle/07
+	Bucket string `json:"bucket"`
+
+	// Database Where the row stands that is wrong.
+	//
+	// Example: data1
+	Database string `json:"database"`
+	Detail   string `json:"detail"`
+
+	// Kind Example: key_unclaimed
+	Kind string `json:"kind"`
+
+	// RecordID Of the account or device that is concerned.
+	RecordID *string `json:"record_id"`
 }
 
 // AccountID A UUID (RFC 9562) in lower case.
@@ -1335,6 +1605,9 @@ type CreateTenantJSONRequestBody = NewTenant
 // CreateClientJSONRequestBody defines body for CreateClient for application/json ContentType.
 type CreateClientJSONRequestBody = NewPublicClient
 
+// OpenIdentityJSONRequestBody defines body for OpenIdentity for application/json ContentType.
+type OpenIdentityJSONRequestBody = OpenIdentity
+
 // CreatePrincipalJSONRequestBody defines body for CreatePrincipal for application/json ContentType.
 type CreatePrincipalJSONRequestBody = NewPrincipal
 
@@ -1506,6 +1779,27 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/accounts/batch-get (the `BatchGetAccounts` operationId).
 	BatchGetAccounts(ctx context.Context, body BatchGetAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ImportAccountsWithBody Import accounts and devices
+	//
+	// Newline-delimited JSON in, newline-delimited JSON out: an `ImportLine` in each line, and
+	// for each line, an empty one too, an `ImportResult`, in the same order. A request has at
+	// most 10,000 lines of at most 64 KiB each, and 16 MiB in all. It may take five minutes, and
+	// the sender may pause for no longer than 20 seconds. The results come when all is done.
+	//
+	// Each line is its own change, made like any other: what is wrong with one stops none of the
+	// others. A line's `key` is the importer's own name for its record, whose id derives from it,
+	// so a line that is sent again finds what it made and answers `exists`, and one with the same
+	// key and other content fails. When the whole request fails (a 503, a lost connection, 408,
+	// 413 for too many lines or bytes) some of its lines may have been imported: send all of them
+	// again.
+	//
+	// It works while the tenant's namespace is `importing`, and afterwards too.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/accounts/import (the `ImportAccounts` operationId).
+	ImportAccountsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// LookupAccountWithBody Find the account that holds a handle or an email
 	//
@@ -2087,6 +2381,39 @@ type ClientInterface interface {
 	// Corresponds with DELETE /v1/tenants/{tenant_id}/clients/{client_id} (the `DisableClient` operationId).
 	DisableClient(ctx context.Context, tenantID TenantID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// OpenIdentityWithBody Open the namespace of a tenant that imported
+	//
+	// For a tenant that began as `importing`, once its report has been looked at. The directory
+	// is verified again: 409 `report_changed` when its hash is another by now, and 409
+	// `namespace_not_openable` when there is an obstacle. Opening an open namespace changes
+	// nothing, whatever the hash. It may take five minutes.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/identity/open (the `OpenIdentity` operationId).
+	OpenIdentityWithBody(ctx context.Context, tenantID TenantID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// OpenIdentity Open the namespace of a tenant that imported
+	//
+	// For a tenant that began as `importing`, once its report has been looked at. The directory
+	// is verified again: 409 `report_changed` when its hash is another by now, and 409
+	// `namespace_not_openable` when there is an obstacle. Opening an open namespace changes
+	// nothing, whatever the hash. It may take five minutes.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/identity/open (the `OpenIdentity` operationId).
+	OpenIdentity(ctx context.Context, tenantID TenantID, body OpenIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetIdentityReport Verify a tenant's directory
+	//
+	// Reads all of it: what there is, and whether it is as it must be. `report_hash` covers
+	// every record, its revision and its keys, so that any later change gives another. It may
+	// take five minutes.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
+	GetIdentityReport(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListPrincipals List a tenant's principals
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
@@ -2340,6 +2667,37 @@ func (c *Client) BatchGetAccountsWithBody(ctx context.Context, contentType strin
 // Corresponds with POST /v1/accounts/batch-get (the `BatchGetAccounts` operationId).
 func (c *Client) BatchGetAccounts(ctx context.Context, body BatchGetAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewBatchGetAccountsRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ImportAccountsWithBody Import accounts and devices
+//
+// Newline-delimited JSON in, newline-delimited JSON out: an `ImportLine` in each line, and
+// for each line, an empty one too, an `ImportResult`, in the same order. A request has at
+// most 10,000 lines of at most 64 KiB each, and 16 MiB in all. It may take five minutes, and
+// the sender may pause for no longer than 20 seconds. The results come when all is done.
+//
+// Each line is its own change, made like any other: what is wrong with one stops none of the
+// others. A line's `key` is the importer's own name for its record, whose id derives from it,
+// so a line that is sent again finds what it made and answers `exists`, and one with the same
+// key and other content fails. When the whole request fails (a 503, a lost connection, 408,
+// 413 for too many lines or bytes) some of its lines may have been imported: send all of them
+// again.
+//
+// It works while the tenant's namespace is `importing`, and afterwards too.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/accounts/import (the `ImportAccounts` operationId).
+func (c *Client) ImportAccountsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewImportAccountsRequestWithBody(c.Server, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3480,6 +3838,69 @@ func (c *Client) DisableClient(ctx context.Context, tenantID TenantID, clientID 
 	return c.Client.Do(req)
 }
 
+// OpenIdentityWithBody Open the namespace of a tenant that imported
+//
+// For a tenant that began as `importing`, once its report has been looked at. The directory
+// is verified again: 409 `report_changed` when its hash is another by now, and 409
+// `namespace_not_openable` when there is an obstacle. Opening an open namespace changes
+// nothing, whatever the hash. It may take five minutes.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/identity/open (the `OpenIdentity` operationId).
+func (c *Client) OpenIdentityWithBody(ctx context.Context, tenantID TenantID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOpenIdentityRequestWithBody(c.Server, tenantID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// OpenIdentity Open the namespace of a tenant that imported
+//
+// For a tenant that began as `importing`, once its report has been looked at. The directory
+// is verified again: 409 `report_changed` when its hash is another by now, and 409
+// `namespace_not_openable` when there is an obstacle. Opening an open namespace changes
+// nothing, whatever the hash. It may take five minutes.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/identity/open (the `OpenIdentity` operationId).
+func (c *Client) OpenIdentity(ctx context.Context, tenantID TenantID, body OpenIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewOpenIdentityRequest(c.Server, tenantID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetIdentityReport Verify a tenant's directory
+//
+// Reads all of it: what there is, and whether it is as it must be. `report_hash` covers
+// every record, its revision and its keys, so that any later change gives another. It may
+// take five minutes.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
+func (c *Client) GetIdentityReport(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetIdentityReportRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListPrincipals List a tenant's principals
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
@@ -3929,6 +4350,35 @@ func NewBatchGetAccountsRequestWithBody(server string, contentType string, body 
 	}
 
 	operationPath := fmt.Sprintf("/v1/accounts/batch-get")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewImportAccountsRequestWithBody constructs an http.Request for the ImportAccounts method, with any body, and a specified content type
+func NewImportAccountsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/accounts/import")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -5809,6 +6259,87 @@ func NewDisableClientRequest(server string, tenantID TenantID, clientID ClientID
 	return req, nil
 }
 
+// NewOpenIdentityRequest calls the generic OpenIdentity builder with application/json body
+func NewOpenIdentityRequest(server string, tenantID TenantID, body OpenIdentityJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewOpenIdentityRequestWithBody(server, tenantID, "application/json", bodyReader)
+}
+
+// NewOpenIdentityRequestWithBody constructs an http.Request for the OpenIdentity method, with any body, and a specified content type
+func NewOpenIdentityRequestWithBody(server string, tenantID TenantID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/identity/open", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetIdentityReportRequest constructs an http.Request for the GetIdentityReport method
+func NewGetIdentityReportRequest(server string, tenantID TenantID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/identity/report", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListPrincipalsRequest constructs an http.Request for the ListPrincipals method
 func NewListPrincipalsRequest(server string, tenantID TenantID, params *ListPrincipalsParams) (*http.Request, error) {
 	var err error
@@ -6349,6 +6880,27 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/accounts/batch-get (the `BatchGetAccounts` operationId).
 	BatchGetAccountsWithResponse(ctx context.Context, body BatchGetAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*BatchGetAccountsResponse, error)
+
+	// ImportAccountsWithBodyWithResponse Import accounts and devices
+	//
+	// Newline-delimited JSON in, newline-delimited JSON out: an `ImportLine` in each line, and
+	// for each line, an empty one too, an `ImportResult`, in the same order. A request has at
+	// most 10,000 lines of at most 64 KiB each, and 16 MiB in all. It may take five minutes, and
+	// the sender may pause for no longer than 20 seconds. The results come when all is done.
+	//
+	// Each line is its own change, made like any other: what is wrong with one stops none of the
+	// others. A line's `key` is the importer's own name for its record, whose id derives from it,
+	// so a line that is sent again finds what it made and answers `exists`, and one with the same
+	// key and other content fails. When the whole request fails (a 503, a lost connection, 408,
+	// 413 for too many lines or bytes) some of its lines may have been imported: send all of them
+	// again.
+	//
+	// It works while the tenant's namespace is `importing`, and afterwards too.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/accounts/import (the `ImportAccounts` operationId).
+	ImportAccountsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ImportAccountsResponse, error)
 
 	// LookupAccountWithBodyWithResponse Find the account that holds a handle or an email
 	//
@@ -6972,6 +7524,41 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /v1/tenants/{tenant_id}/clients/{client_id} (the `DisableClient` operationId).
 	DisableClientWithResponse(ctx context.Context, tenantID TenantID, clientID ClientID, reqEditors ...RequestEditorFn) (*DisableClientResponse, error)
 
+	// OpenIdentityWithBodyWithResponse Open the namespace of a tenant that imported
+	//
+	// For a tenant that began as `importing`, once its report has been looked at. The directory
+	// is verified again: 409 `report_changed` when its hash is another by now, and 409
+	// `namespace_not_openable` when there is an obstacle. Opening an open namespace changes
+	// nothing, whatever the hash. It may take five minutes.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/identity/open (the `OpenIdentity` operationId).
+	OpenIdentityWithBodyWithResponse(ctx context.Context, tenantID TenantID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OpenIdentityResponse, error)
+
+	// OpenIdentityWithResponse Open the namespace of a tenant that imported
+	//
+	// For a tenant that began as `importing`, once its report has been looked at. The directory
+	// is verified again: 409 `report_changed` when its hash is another by now, and 409
+	// `namespace_not_openable` when there is an obstacle. Opening an open namespace changes
+	// nothing, whatever the hash. It may take five minutes.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/identity/open (the `OpenIdentity` operationId).
+	OpenIdentityWithResponse(ctx context.Context, tenantID TenantID, body OpenIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*OpenIdentityResponse, error)
+
+	// GetIdentityReportWithResponse Verify a tenant's directory
+	//
+	// Reads all of it: what there is, and whether it is as it must be. `report_hash` covers
+	// every record, its revision and its keys, so that any later change gives another. It may
+	// take five minutes.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
+	GetIdentityReportWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetIdentityReportResponse, error)
+
 	// ListPrincipalsWithResponse List a tenant's principals
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -7532,6 +8119,56 @@ func (r BatchGetAccountsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r BatchGetAccountsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ImportAccountsResponseDefaultHeaders the declared response headers of an HTTP default response for ImportAccounts
+type ImportAccountsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ImportAccountsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ImportAccountsResponseDefaultHeaders
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ImportAccountsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ImportAccountsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ImportAccountsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ImportAccountsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ImportAccountsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -9855,6 +10492,127 @@ func (r DisableClientResponse) ContentType() string {
 	return ""
 }
 
+// OpenIdentityResponse200Headers the declared response headers of an HTTP 200 response for OpenIdentity
+type OpenIdentityResponse200Headers struct {
+	ETag string
+}
+
+// OpenIdentityResponseDefaultHeaders the declared response headers of an HTTP default response for OpenIdentity
+type OpenIdentityResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type OpenIdentityResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Tenant
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *OpenIdentityResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *OpenIdentityResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r OpenIdentityResponse) GetJSON200() *Tenant {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r OpenIdentityResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r OpenIdentityResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r OpenIdentityResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r OpenIdentityResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r OpenIdentityResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetIdentityReportResponseDefaultHeaders the declared response headers of an HTTP default response for GetIdentityReport
+type GetIdentityReportResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetIdentityReportResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *IdentityReport
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetIdentityReportResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetIdentityReportResponse) GetJSON200() *IdentityReport {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetIdentityReportResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetIdentityReportResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetIdentityReportResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetIdentityReportResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetIdentityReportResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListPrincipalsResponseDefaultHeaders the declared response headers of an HTTP default response for ListPrincipals
 type ListPrincipalsResponseDefaultHeaders struct {
 	Allow           *string
@@ -10438,6 +11196,33 @@ func (c *ClientWithResponses) BatchGetAccountsWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseBatchGetAccountsResponse(rsp)
+}
+
+// ImportAccountsWithBodyWithResponse Import accounts and devices
+//
+// Newline-delimited JSON in, newline-delimited JSON out: an `ImportLine` in each line, and
+// for each line, an empty one too, an `ImportResult`, in the same order. A request has at
+// most 10,000 lines of at most 64 KiB each, and 16 MiB in all. It may take five minutes, and
+// the sender may pause for no longer than 20 seconds. The results come when all is done.
+//
+// Each line is its own change, made like any other: what is wrong with one stops none of the
+// others. A line's `key` is the importer's own name for its record, whose id derives from it,
+// so a line that is sent again finds what it made and answers `exists`, and one with the same
+// key and other content fails. When the whole request fails (a 503, a lost connection, 408,
+// 413 for too many lines or bytes) some of its lines may have been imported: send all of them
+// again.
+//
+// It works while the tenant's namespace is `importing`, and afterwards too.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/accounts/import (the `ImportAccounts` operationId).
+func (c *ClientWithResponses) ImportAccountsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ImportAccountsResponse, error) {
+	rsp, err := c.ImportAccountsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseImportAccountsResponse(rsp)
 }
 
 // LookupAccountWithBodyWithResponse Find the account that holds a handle or an email
@@ -11392,6 +12177,59 @@ func (c *ClientWithResponses) DisableClientWithResponse(ctx context.Context, ten
 	return ParseDisableClientResponse(rsp)
 }
 
+// OpenIdentityWithBodyWithResponse Open the namespace of a tenant that imported
+//
+// For a tenant that began as `importing`, once its report has been looked at. The directory
+// is verified again: 409 `report_changed` when its hash is another by now, and 409
+// `namespace_not_openable` when there is an obstacle. Opening an open namespace changes
+// nothing, whatever the hash. It may take five minutes.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/identity/open (the `OpenIdentity` operationId).
+func (c *ClientWithResponses) OpenIdentityWithBodyWithResponse(ctx context.Context, tenantID TenantID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*OpenIdentityResponse, error) {
+	rsp, err := c.OpenIdentityWithBody(ctx, tenantID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOpenIdentityResponse(rsp)
+}
+
+// OpenIdentityWithResponse Open the namespace of a tenant that imported
+//
+// For a tenant that began as `importing`, once its report has been looked at. The directory
+// is verified again: 409 `report_changed` when its hash is another by now, and 409
+// `namespace_not_openable` when there is an obstacle. Opening an open namespace changes
+// nothing, whatever the hash. It may take five minutes.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/identity/open (the `OpenIdentity` operationId).
+func (c *ClientWithResponses) OpenIdentityWithResponse(ctx context.Context, tenantID TenantID, body OpenIdentityJSONRequestBody, reqEditors ...RequestEditorFn) (*OpenIdentityResponse, error) {
+	rsp, err := c.OpenIdentity(ctx, tenantID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseOpenIdentityResponse(rsp)
+}
+
+// GetIdentityReportWithResponse Verify a tenant's directory
+//
+// Reads all of it: what there is, and whether it is as it must be. `report_hash` covers
+// every record, its revision and its keys, so that any later change gives another. It may
+// take five minutes.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
+func (c *ClientWithResponses) GetIdentityReportWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetIdentityReportResponse, error) {
+	rsp, err := c.GetIdentityReport(ctx, tenantID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetIdentityReportResponse(rsp)
+}
+
 // ListPrincipalsWithResponse List a tenant's principals
 //
 // Returns a wrapper object for the known response body format(s).
@@ -12023,6 +12861,59 @@ func ParseBatchGetAccountsResponse(rsp *http.Response) (*BatchGetAccountsRespons
 	switch {
 	case true:
 		var headers BatchGetAccountsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseImportAccountsResponse parses an HTTP response from a ImportAccountsWithResponse call
+func ParseImportAccountsResponse(rsp *http.Response) (*ImportAccountsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ImportAccountsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ImportAccountsResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -14589,6 +15480,136 @@ func ParseDisableClientResponse(rsp *http.Response) (*DisableClientResponse, err
 	switch {
 	case true:
 		var headers DisableClientResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseOpenIdentityResponse parses an HTTP response from a OpenIdentityWithResponse call
+func ParseOpenIdentityResponse(rsp *http.Response) (*OpenIdentityResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &OpenIdentityResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Tenant
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers OpenIdentityResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers OpenIdentityResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetIdentityReportResponse parses an HTTP response from a GetIdentityReportWithResponse call
+func ParseGetIdentityReportResponse(rsp *http.Response) (*GetIdentityReportResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetIdentityReportResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest IdentityReport
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetIdentityReportResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

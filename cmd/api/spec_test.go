@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -132,6 +133,9 @@ func (x *exchange) validate(request *http.Request) error {
 	if x.answered.Get("X-Request-Id") == "" {
 		return fmt.Errorf("no X-Request-Id")
 	}
+	if media := "application/x-ndjson"; x.answered.Get("Content-Type") == media {
+		return x.validateLines(x.op.operation.Responses.Status(x.status).Value.Content[media].Schema.Value)
+	}
 	return openapi3filter.ValidateResponse(request.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{
 			Request: request,
@@ -145,4 +149,19 @@ func (x *exchange) validate(request *http.Request) error {
 			SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.WithStringFormatValidator("uuid", uuidFormat)},
 		},
 	})
+}
+
+// validateLines holds each line of a stream against the schema, which is a
+// line's.
+func (x *exchange) validateLines(schema *openapi3.Schema) error {
+	for line := range bytes.Lines(x.answer) {
+		var value any
+		if err := json.Unmarshal(line, &value); err != nil {
+			return err
+		}
+		if err := schema.VisitJSON(value, openapi3.VisitAsResponse()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -97,7 +97,7 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 	}
 	switch op.operation.OperationID {
 	case "livez", "readyz", "getOpenapi", "getJwks", "getAuthorizationServer", "listSweeps", "getRecovery",
-		"getAccount", "getDevice", "getTenant", "resumeTenant", "listApiKeys":
+		"getAccount", "getDevice", "getTenant", "getIdentityReport", "resumeTenant", "listApiKeys":
 	case "runSweep":
 		x.path["kind"] = "identity"
 	case "listAccounts":
@@ -128,6 +128,9 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 	case "createAccount":
 		x.header.Set("Idempotency-Key", fmt.Sprint("account-", n))
 		json(`{"handle":"user-$n","email":"user-$n@example.com","email_verified":false,"display_name":"User $n","attributes":{"plan":"pro","deep":[{"er":"x"}]}}`)
+	case "importAccounts":
+		json(`{"key":"key-$n","account":{"handle":"imported-$n","email":"imported-$n@example.com","display_name":"User $n","attributes":{"a":["b"]}}}`)
+		x.header.Set("Content-Type", "application/x-ndjson")
 	case "batchGetAccounts":
 		json(`{"ids":["` + s.account + `","01930000-0000-7000-8000-000000000000"]}`)
 	case "lookupAccount":
@@ -153,6 +156,9 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		x.header.Set("If-Match", `"1"`)
 	case "createTenant":
 		json(`{"name":"tenant-$n","handle_policy":"unicode","identity_state":"importing"}`)
+	case "openIdentity":
+		x.path["tenant_id"] = s.importingTenant(t, fmt.Sprint("importing-", n))
+		json(`{"report_hash":"` + s.reportHash(t, x.path["tenant_id"]) + `"}`)
 	case "createClient":
 		json(`{"name":"client-$n","scopes":["play","pause"],"verification_uri":"https://example.com/device?lang=en"}`)
 	case "disableClient":
@@ -207,6 +213,24 @@ func (s *subject) newDevice(t testing.TB) holdfast.CreatedDevice {
 		t.Fatal(err)
 	}
 	return *made.JSON201
+}
+
+func (s *subject) importingTenant(t testing.TB, name string) string {
+	t.Helper()
+	made, err := s.operator(t, s.api).CreateTenantWithResponse(t.Context(), nil, holdfast.NewTenant{Name: name, IdentityState: ptr(holdfast.IdentityStateImporting)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.JSON201.ID
+}
+
+func (s *subject) reportHash(t testing.TB, tenant string) string {
+	t.Helper()
+	report, err := s.operator(t, s.api).GetIdentityReportWithResponse(t.Context(), tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.JSON200.ReportHash
 }
 
 func (s *subject) newOperator(t testing.TB, n int64) string {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -65,6 +66,45 @@ func (e DeviceStatusFilter) Valid() bool {
 	case DeviceStatusFilterApproved:
 		return true
 	case DeviceStatusFilterRevoked:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ImportAccountStatus.
+const (
+	ImportAccountStatusActive   ImportAccountStatus = "active"
+	ImportAccountStatusDisabled ImportAccountStatus = "disabled"
+)
+
+// Valid indicates whether the value is a known member of the ImportAccountStatus enum.
+func (e ImportAccountStatus) Valid() bool {
+	switch e {
+	case ImportAccountStatusActive:
+		return true
+	case ImportAccountStatusDisabled:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ImportDeviceStatus.
+const (
+	ImportDeviceStatusApproved ImportDeviceStatus = "approved"
+	ImportDeviceStatusPending  ImportDeviceStatus = "pending"
+	ImportDeviceStatusRevoked  ImportDeviceStatus = "revoked"
+)
+
+// Valid indicates whether the value is a known member of the ImportDeviceStatus enum.
+func (e ImportDeviceStatus) Valid() bool {
+	switch e {
+	case ImportDeviceStatusApproved:
+		return true
+	case ImportDeviceStatusPending:
+		return true
+	case ImportDeviceStatusRevoked:
 		return true
 	default:
 		return false
@@ -631,6 +671,169 @@ type FieldError struct {
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type ID = string
 
+// IdentityReport defines model for IdentityReport.
+type IdentityReport struct {
+	// Events That are kept.
+	Events int64 `json:"events"`
+
+	// Found The first of the violations, at most 100.
+	Found []Violation `json:"found"`
+
+	// Keys How many lookup keys the records have, of each family.
+	Keys []KeyCount `json:"keys"`
+
+	// Obstacles Why not. `violations`, `pending_operations`.
+	Obstacles []string `json:"obstacles"`
+
+	// Openable Whether a namespace in this state may be opened.
+	Openable bool `json:"openable"`
+
+	// PendingOperations Under way, or waiting for recovery.
+	PendingOperations int64 `json:"pending_operations"`
+
+	// Records How many there are of each family and status, also where there are none.
+	Records []RecordCount `json:"records"`
+
+	// ReportHash SHA-256, in hexadecimal.
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ReportHash ReportHash `json:"report_hash"`
+
+	// ResidualClaims Claims that no record knows any more. They are harmless, and the sweep removes them.
+	ResidualClaims int64 `json:"residual_claims"`
+
+	// UserCodes How many user codes devices have.
+	UserCodes UserCodeCount `json:"user_codes"`
+
+	// Violations How much there is that must never be.
+	Violations int64 `json:"violations"`
+}
+
+// ImportAccount An account as another directory had it.
+type ImportAccount struct {
+	// Attributes A JSON object of the tenant's own, at most 16 KiB. Numbers keep their digits as they were sent, however many.
+	//
+	// Example: {"plan":"pro"}
+	Attributes Attributes `json:"attributes,omitempty"`
+
+	// CreatedAt Of the import when absent, and never later than that.
+	CreatedAt *time.Time `json:"created_at,omitempty"`
+
+	// DisplayName Example: Ada Lovelace
+	DisplayName *string `json:"display_name,omitempty"`
+
+	// Email One plain address, which was verified there. It is claimed.
+	//
+	// Example: ada@example.com
+	Email *string `json:"email,omitempty"`
+
+	// EmailVerified true if it is there. An address that wasn't verified is not imported.
+	EmailVerified *bool `json:"email_verified,omitempty"`
+
+	// EmailVerifiedAt Of the import when absent, and never later than that.
+	EmailVerifiedAt *time.Time `json:"email_verified_at,omitempty"`
+
+	// Handle Example: Ada
+	Handle string               `json:"handle"`
+	Status *ImportAccountStatus `json:"status,omitempty"`
+}
+
+// ImportAccountStatus defines model for ImportAccount.Status.
+type ImportAccountStatus string
+
+// ImportDevice A device as another directory had it. An `approved` one names its account, by the key of
+// an earlier line or import or by its id; a `revoked` one may; a `pending` one doesn't, and
+// has a user code.
+type ImportDevice struct {
+	// AccountID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	AccountID *ID `json:"account_id,omitempty"`
+
+	// AccountKey Example: user-4711
+	AccountKey *string `json:"account_key,omitempty"`
+
+	// CreatedAt Of the import when absent, and never later than that.
+	CreatedAt *time.Time `json:"created_at,omitempty"`
+
+	// ExpiresAt The end of the user code; with one, and only then. A code that is past it is not claimed.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// Label Example: Living room
+	Label  *string            `json:"label,omitempty"`
+	Status ImportDeviceStatus `json:"status"`
+
+	// UserCode Example: WDJB-MJHT
+	UserCode *string `json:"user_code,omitempty"`
+}
+
+// ImportDeviceStatus defines model for ImportDevice.Status.
+type ImportDeviceStatus string
+
+// ImportError Why a line failed, as a problem would say it.
+type ImportError struct {
+	// Code Stable, for programs.
+	//
+	// Example: handle_taken
+	Code string `json:"code"`
+
+	// Detail What is wrong and what to do, for people.
+	Detail string `json:"detail"`
+
+	// Errors The parts of the line at fault.
+	Errors *[]FieldError `json:"errors,omitempty"`
+
+	// RetryAfter Seconds after which the line may succeed. Absent where a retry makes no sense.
+	RetryAfter *int `json:"retry_after,omitempty"`
+}
+
+// ImportLine Exactly one of `account` and `device`, under a key.
+type ImportLine struct {
+	// Account An account as another directory had it.
+	Account *ImportAccount `json:"account,omitempty"`
+
+	// Device A device as another directory had it. An `approved` one names its account, by the key of
+	// an earlier line or import or by its id; a `revoked` one may; a `pending` one doesn't, and
+	// has a user code.
+	Device *ImportDevice `json:"device,omitempty"`
+
+	// Key The importer's own name for the record: the row's id in the old system, say. It is
+	// unique among the accounts, or devices, of all the tenant's imports, for good.
+	//
+	//
+	// Example: user-4711
+	Key string `json:"key"`
+}
+
+// ImportResult defines model for ImportResult.
+type ImportResult struct {
+	// Error Why a line failed, as a problem would say it.
+	Error *ImportError `json:"error,omitempty"`
+
+	// Family `account` or `device`; absent for a line that could not be read.
+	//
+	// Example: account
+	Family *string `json:"family,omitempty"`
+
+	// ID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID *ID `json:"id,omitempty"`
+
+	// Key The line's own; absent where none could be read.
+	//
+	// Example: user-4711
+	Key *string `json:"key,omitempty"`
+
+	// Line Which line of the request it is about, from 1.
+	Line int `json:"line"`
+
+	// Result `created`, `exists` (the same line made it earlier) or `failed`.
+	//
+	// Example: created
+	Result string `json:"result"`
+}
+
 // Jwk defines model for Jwk.
 type Jwk struct {
 	// Alg Example: EdDSA
@@ -653,6 +856,18 @@ type Jwk struct {
 // Jwks defines model for Jwks.
 type Jwks struct {
 	Keys []Jwk `json:"keys"`
+}
+
+// KeyCount defines model for KeyCount.
+type KeyCount struct {
+	Count int64 `json:"count"`
+
+	// Family `handle`, `email` or `device-code`. A handle under the `unicode` policy has two keys:
+	// its own, and the one that it shares with those that look like it.
+	//
+	//
+	// Example: handle
+	Family string `json:"family"`
 }
 
 // Liveness defines model for Liveness.
@@ -799,6 +1014,14 @@ type OAuthError struct {
 	ErrorDescription string `json:"error_description"`
 }
 
+// OpenIdentity defines model for OpenIdentity.
+type OpenIdentity struct {
+	// ReportHash SHA-256, in hexadecimal.
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ReportHash ReportHash `json:"report_hash"`
+}
+
 // OperatorPage defines model for OperatorPage.
 type OperatorPage struct {
 	// NextCursor Where the next page begins; absent on the last.
@@ -884,6 +1107,21 @@ type Readiness struct {
 	Status string `json:"status"`
 }
 
+// RecordCount defines model for RecordCount.
+type RecordCount struct {
+	Count int64 `json:"count"`
+
+	// Family `account` or `device`.
+	//
+	// Example: account
+	Family string `json:"family"`
+
+	// Status The record's, or `deleted` for what is left of a deleted account.
+	//
+	// Example: active
+	Status string `json:"status"`
+}
+
 // Recovery defines model for Recovery.
 type Recovery struct {
 	// OldestDeadline The earliest of their deadlines. After it, whoever meets the operation finishes it.
@@ -892,6 +1130,11 @@ type Recovery struct {
 	// Pending How many operations are prepared, or not finalized yet.
 	Pending int64 `json:"pending"`
 }
+
+// ReportHash SHA-256, in hexadecimal.
+//
+// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+type ReportHash = string
 
 // RevocationRequest defines model for RevocationRequest.
 type RevocationRequest struct {
@@ -1025,6 +1268,34 @@ type TokenRequest struct {
 	//
 	// Example: identity:read identity:write
 	Scope *string `json:"scope,omitempty"`
+}
+
+// UserCodeCount How many user codes devices have.
+type UserCodeCount struct {
+	Live int64 `json:"live"`
+
+	// Past That have expired.
+	Past int64 `json:"past"`
+}
+
+// Violation It names rows by ids and buckets, and holds nothing personal.
+type Violation struct {
+	// Bucket The row's.
+	//
+	// Example: identity-v1/handle/07
+	Bucket string `json:"bucket"`
+
+	// Database Where the row stands that is wrong.
+	//
+	// Example: data1
+	Database string `json:"database"`
+	Detail   string `json:"detail"`
+
+	// Kind Example: key_unclaimed
+	Kind string `json:"kind"`
+
+	// RecordID Of the account or device that is concerned.
+	RecordID *string `json:"record_id"`
 }
 
 // AccountID A UUID (RFC 9562) in lower case.
@@ -1334,6 +1605,9 @@ type CreateTenantJSONRequestBody = NewTenant
 // CreateClientJSONRequestBody defines body for CreateClient for application/json ContentType.
 type CreateClientJSONRequestBody = NewPublicClient
 
+// OpenIdentityJSONRequestBody defines body for OpenIdentity for application/json ContentType.
+type OpenIdentityJSONRequestBody = OpenIdentity
+
 // CreatePrincipalJSONRequestBody defines body for CreatePrincipal for application/json ContentType.
 type CreatePrincipalJSONRequestBody = NewPrincipal
 
@@ -1366,6 +1640,9 @@ type ServerInterface interface {
 	// BatchGetAccounts Get many accounts by id
 	// (POST /v1/accounts/batch-get)
 	BatchGetAccounts(ctx echo.Context) error
+	// ImportAccounts Import accounts and devices
+	// (POST /v1/accounts/import)
+	ImportAccounts(ctx echo.Context) error
 	// LookupAccount Find the account that holds a handle or an email
 	// (POST /v1/accounts/lookup)
 	LookupAccount(ctx echo.Context) error
@@ -1477,6 +1754,12 @@ type ServerInterface interface {
 	// DisableClient Disable a public client, for good
 	// (DELETE /v1/tenants/{tenant_id}/clients/{client_id})
 	DisableClient(ctx echo.Context, tenantID TenantID, clientID ClientID) error
+	// OpenIdentity Open the namespace of a tenant that imported
+	// (POST /v1/tenants/{tenant_id}/identity/open)
+	OpenIdentity(ctx echo.Context, tenantID TenantID) error
+	// GetIdentityReport Verify a tenant's directory
+	// (GET /v1/tenants/{tenant_id}/identity/report)
+	GetIdentityReport(ctx echo.Context, tenantID TenantID) error
 	// ListPrincipals List a tenant's principals
 	// (GET /v1/tenants/{tenant_id}/principals)
 	ListPrincipals(ctx echo.Context, tenantID TenantID, params ListPrincipalsParams) error
@@ -1617,6 +1900,15 @@ func (w *ServerInterfaceWrapper) BatchGetAccounts(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.BatchGetAccounts(ctx)
+	return err
+}
+
+// ImportAccounts converts echo context to params.
+func (w *ServerInterfaceWrapper) ImportAccounts(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ImportAccounts(ctx)
 	return err
 }
 
@@ -2478,6 +2770,38 @@ func (w *ServerInterfaceWrapper) DisableClient(ctx echo.Context) error {
 	return err
 }
 
+// OpenIdentity converts echo context to params.
+func (w *ServerInterfaceWrapper) OpenIdentity(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.OpenIdentity(ctx, tenantID)
+	return err
+}
+
+// GetIdentityReport converts echo context to params.
+func (w *ServerInterfaceWrapper) GetIdentityReport(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetIdentityReport(ctx, tenantID)
+	return err
+}
+
 // ListPrincipals converts echo context to params.
 func (w *ServerInterfaceWrapper) ListPrincipals(ctx echo.Context) error {
 	var err error
@@ -2750,6 +3074,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/accounts/:account_id/email-changes/:change_id/confirm", wrapper.ConfirmEmailChange, options.OperationMiddlewares["confirmEmailChange"]...)
 	router.GET(options.BaseURL+"/v1/accounts/:account_id/events", wrapper.ListAccountEvents, options.OperationMiddlewares["listAccountEvents"]...)
 	router.POST(options.BaseURL+"/v1/accounts/batch-get", wrapper.BatchGetAccounts, options.OperationMiddlewares["batchGetAccounts"]...)
+	router.POST(options.BaseURL+"/v1/accounts/import", wrapper.ImportAccounts, options.OperationMiddlewares["importAccounts"]...)
 	router.POST(options.BaseURL+"/v1/accounts/lookup", wrapper.LookupAccount, options.OperationMiddlewares["lookupAccount"]...)
 	router.POST(options.BaseURL+"/v1/device-codes/approve", wrapper.ApproveDevice, options.OperationMiddlewares["approveDevice"]...)
 	router.POST(options.BaseURL+"/v1/device-codes/deny", wrapper.DenyDevice, options.OperationMiddlewares["denyDevice"]...)
@@ -2778,6 +3103,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/clients", wrapper.ListClients, options.OperationMiddlewares["listClients"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/clients", wrapper.CreateClient, options.OperationMiddlewares["createClient"]...)
 	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/clients/:client_id", wrapper.DisableClient, options.OperationMiddlewares["disableClient"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/identity/open", wrapper.OpenIdentity, options.OperationMiddlewares["openIdentity"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/identity/report", wrapper.GetIdentityReport, options.OperationMiddlewares["getIdentityReport"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/principals", wrapper.ListPrincipals, options.OperationMiddlewares["listPrincipals"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/principals", wrapper.CreatePrincipal, options.OperationMiddlewares["createPrincipal"]...)
 	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/principals/:principal_id", wrapper.DisablePrincipal, options.OperationMiddlewares["disablePrincipal"]...)
@@ -3218,6 +3545,84 @@ type BatchGetAccountsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response BatchGetAccountsdefaultApplicationProblemPlusJSONResponse) VisitBatchGetAccountsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ImportAccountsRequestObject struct {
+	Body io.Reader
+}
+
+type ImportAccountsResponseObject interface {
+	VisitImportAccountsResponse(w http.ResponseWriter) error
+}
+
+type ImportAccounts200ApplicationXNdjsonResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ImportAccounts200ApplicationXNdjsonResponse) VisitImportAccountsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type ImportAccountsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ImportAccountsdefaultApplicationProblemPlusJSONResponse) VisitImportAccountsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -5397,6 +5802,113 @@ func (response DisableClientdefaultApplicationProblemPlusJSONResponse) VisitDisa
 	return err
 }
 
+type OpenIdentityRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Body     *OpenIdentityJSONRequestBody
+}
+
+type OpenIdentityResponseObject interface {
+	VisitOpenIdentityResponse(w http.ResponseWriter) error
+}
+
+type OpenIdentity200ResponseHeaders struct {
+	ETag string
+}
+
+type OpenIdentity200JSONResponse struct {
+	Body    Tenant
+	Headers OpenIdentity200ResponseHeaders
+}
+
+func (response OpenIdentity200JSONResponse) VisitOpenIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type OpenIdentitydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response OpenIdentitydefaultApplicationProblemPlusJSONResponse) VisitOpenIdentityResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetIdentityReportRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+}
+
+type GetIdentityReportResponseObject interface {
+	VisitGetIdentityReportResponse(w http.ResponseWriter) error
+}
+
+type GetIdentityReport200JSONResponse IdentityReport
+
+func (response GetIdentityReport200JSONResponse) VisitGetIdentityReportResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetIdentityReportdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetIdentityReportdefaultApplicationProblemPlusJSONResponse) VisitGetIdentityReportResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListPrincipalsRequestObject struct {
 	TenantID TenantID `json:"tenant_id"`
 	Params   ListPrincipalsParams
@@ -5807,6 +6319,9 @@ type StrictServerInterface interface {
 	// BatchGetAccounts Get many accounts by id
 	// (POST /v1/accounts/batch-get)
 	BatchGetAccounts(ctx context.Context, request BatchGetAccountsRequestObject) (BatchGetAccountsResponseObject, error)
+	// ImportAccounts Import accounts and devices
+	// (POST /v1/accounts/import)
+	ImportAccounts(ctx context.Context, request ImportAccountsRequestObject) (ImportAccountsResponseObject, error)
 	// LookupAccount Find the account that holds a handle or an email
 	// (POST /v1/accounts/lookup)
 	LookupAccount(ctx context.Context, request LookupAccountRequestObject) (LookupAccountResponseObject, error)
@@ -5918,6 +6433,12 @@ type StrictServerInterface interface {
 	// DisableClient Disable a public client, for good
 	// (DELETE /v1/tenants/{tenant_id}/clients/{client_id})
 	DisableClient(ctx context.Context, request DisableClientRequestObject) (DisableClientResponseObject, error)
+	// OpenIdentity Open the namespace of a tenant that imported
+	// (POST /v1/tenants/{tenant_id}/identity/open)
+	OpenIdentity(ctx context.Context, request OpenIdentityRequestObject) (OpenIdentityResponseObject, error)
+	// GetIdentityReport Verify a tenant's directory
+	// (GET /v1/tenants/{tenant_id}/identity/report)
+	GetIdentityReport(ctx context.Context, request GetIdentityReportRequestObject) (GetIdentityReportResponseObject, error)
 	// ListPrincipals List a tenant's principals
 	// (GET /v1/tenants/{tenant_id}/principals)
 	ListPrincipals(ctx context.Context, request ListPrincipalsRequestObject) (ListPrincipalsResponseObject, error)
@@ -6181,6 +6702,31 @@ func (sh *strictHandler) BatchGetAccounts(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(BatchGetAccountsResponseObject); ok {
 		return validResponse.VisitBatchGetAccountsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ImportAccounts operation middleware
+func (sh *strictHandler) ImportAccounts(ctx echo.Context) error {
+	var request ImportAccountsRequestObject
+
+	request.Body = ctx.Request().Body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ImportAccounts(ctx.Request().Context(), request.(ImportAccountsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ImportAccounts")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ImportAccountsResponseObject); ok {
+		return validResponse.VisitImportAccountsResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -7487,6 +8033,79 @@ func (sh *strictHandler) DisableClient(ctx echo.Context, tenantID TenantID, clie
 		return err
 	} else if validResponse, ok := response.(DisableClientResponseObject); ok {
 		return validResponse.VisitDisableClientResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// OpenIdentity operation middleware
+func (sh *strictHandler) OpenIdentity(ctx echo.Context, tenantID TenantID) error {
+	var request OpenIdentityRequestObject
+
+	request.TenantID = tenantID
+
+	var body OpenIdentityJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.OpenIdentity(ctx.Request().Context(), request.(OpenIdentityRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "OpenIdentity")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(OpenIdentityResponseObject); ok {
+		return validResponse.VisitOpenIdentityResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetIdentityReport operation middleware
+func (sh *strictHandler) GetIdentityReport(ctx echo.Context, tenantID TenantID) error {
+	var request GetIdentityReportRequestObject
+
+	request.TenantID = tenantID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetIdentityReport(ctx.Request().Context(), request.(GetIdentityReportRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetIdentityReport")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetIdentityReportResponseObject); ok {
+		return validResponse.VisitGetIdentityReportResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

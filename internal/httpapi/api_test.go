@@ -106,8 +106,12 @@ func (a *testAPI) do(t testing.TB, q request) *httptest.ResponseRecorder {
 			r.Header.Del(name)
 			continue
 		}
-		if name == "Content-Type" {
+		switch name {
+		case "Content-Type":
 			r.Header.Set(name, value)
+			continue
+		case "Transfer-Encoding":
+			r.ContentLength = -1
 			continue
 		}
 		r.Header.Add(name, value)

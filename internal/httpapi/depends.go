@@ -36,12 +36,16 @@ type Directory interface {
 	ApproveDevice(context.Context, tenancy.Scope, identity.CodeGuess) (identity.Device, error)
 	DenyDevice(context.Context, tenancy.Scope, identity.CodeGuess) (identity.Device, error)
 
+	// Import never calls next and result at once.
+	Import(ctx context.Context, scope tenancy.Scope, next func() (identity.ImportLine, error), result func(identity.ImportResult) error) error
+
 	AuthorizeDevice(context.Context, tenancy.Client, identity.AuthorizeDevice) (identity.CreatedDevice, error)
 	PollDevice(ctx context.Context, client tenancy.Client, deviceCode string) (identity.Redeemed, error)
 	RefreshDevice(ctx context.Context, client tenancy.Client, refreshToken string, scopes []string) (identity.Redeemed, error)
 	RevokeRefreshToken(ctx context.Context, client tenancy.Client, token string) error
 
 	Recovery(context.Context, tenancy.Scope) (identity.Recovery, error)
+	Report(context.Context, domain.TenantID) (identity.Report, error)
 	SweepProgress(context.Context) ([]identity.SweepProgress, error)
 }
 
@@ -52,6 +56,7 @@ type Administration interface {
 	Tenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
 	Tenants(context.Context, tenancy.Scope, tenancy.List[string]) (tenants []tenancy.Tenant, more bool, err error)
 	SuspendTenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
+	OpenIdentity(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
 	ResumeTenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
 
 	CreatePrincipal(context.Context, tenancy.Scope, domain.TenantID, tenancy.NewPrincipal) (p tenancy.Principal, replayed bool, err error)

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -20,6 +22,11 @@ type fakeDirectory struct {
 	history identity.EventPage
 	feed    identity.FeedPage
 	devices identity.DevicePage
+	report  identity.Report
+
+	lines   []identity.ImportLine    // that an import gave
+	wrong   map[string]*domain.Error // with a line, by its key
+	arrived chan identity.ImportLine // gets each line, if it is there
 }
 
 var (
@@ -130,6 +137,36 @@ func (f *fakeDirectory) AccountEvents(ctx context.Context, _ tenancy.Scope, id d
 
 func (f *fakeDirectory) Feed(ctx context.Context, _ tenancy.Scope, after identity.FeedPosition, limit int) (identity.FeedPage, error) {
 	return f.feed, f.called(ctx, []any{after, limit})
+}
+
+func (f *fakeDirectory) Import(ctx context.Context, _ tenancy.Scope, next func() (identity.ImportLine, error), result func(identity.ImportResult) error) error {
+	if err := f.called(ctx, "import"); err != nil {
+		return err
+	}
+	for n := 1; ; n++ {
+		line, err := next()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+		f.lines = append(f.lines, line)
+		if f.arrived != nil {
+			f.arrived <- line
+		}
+		r := identity.ImportResult{Line: n, Key: line.Key, Result: identity.ImportCreated, Family: domain.FamilyAccount, ID: domain.RecordID(knownAccount)}
+		if wrong := cmp.Or(line.Refused, f.wrong[line.Key]); wrong != nil {
+			r = identity.ImportResult{Line: n, Key: line.Key, Result: identity.ImportFailed, Error: wrong}
+		}
+		if err := result(r); err != nil {
+			return err
+		}
+	}
+}
+
+func (f *fakeDirectory) Report(ctx context.Context, tenant domain.TenantID) (identity.Report, error) {
+	return f.report, f.called(ctx, tenant)
 }
 
 func (f *fakeDirectory) Recovery(ctx context.Context, _ tenancy.Scope) (identity.Recovery, error) {

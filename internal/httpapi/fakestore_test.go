@@ -11,6 +11,20 @@ import (
 type fakeStore struct {
 	Administration // what a test doesn't need panics
 	got            any
+	known          tenancy.Tenant // the only one that is there
+	opened         bool
+}
+
+func (f *fakeStore) Tenant(_ context.Context, _ tenancy.Scope, id domain.TenantID) (tenancy.Tenant, error) {
+	if id != f.known.ID {
+		return tenancy.Tenant{}, domain.NotFound("tenant_not_found", "There is no tenant of that id.")
+	}
+	return f.known, nil
+}
+
+func (f *fakeStore) OpenIdentity(_ context.Context, _ tenancy.Scope, id domain.TenantID) (tenancy.Tenant, error) {
+	f.opened = true
+	return tenancy.Tenant{ID: id, Revision: 2, IdentityState: tenancy.IdentityOpen}, nil
 }
 
 func (f *fakeStore) CreateTenant(_ context.Context, _ tenancy.Scope, want tenancy.NewTenant) (tenancy.Tenant, bool, error) {

@@ -17,7 +17,7 @@ import (
 
 // lineLimits bound a stream of lines.
 type lineLimits struct {
-	most  int // lines, empty ones included
+	most  int // lines
 	bytes int // of a line, without its end
 }
 
@@ -72,29 +72,23 @@ func (s *server) openStream(c echo.Context, body *bodyRule, rule *mediaRule) err
 
 // line is one line as it was read.
 type line struct {
-	number int           // from 1
-	value  any           // as parseJSON gives it; nil where it is not JSON
-	wrong  *domain.Error // what is wrong with this line alone, or nil
+	value any           // as parseJSON gives it; nil where it is not JSON
+	wrong *domain.Error // what is wrong with this line alone, or nil
 }
 
-// next reads the next line that isn't empty, and binds it unless it is wrong. The
-// error is io.EOF behind the last one, or why no more can be read; it says that
-// the lines before may have had their effect.
+// next reads the next line and binds it, unless it is wrong. The error is io.EOF
+// behind the last one, or why no more can be read; it says that the lines before
+// may have had their effect.
 func (l *lines) next(into any) (line, error) {
-	for {
-		text, err := l.text()
-		if err != nil {
-			return line{}, err
-		}
-		if text == nil {
-			tooLong := domain.TooLarge("line_too_long", fmt.Sprintf("The line has more than %d KiB.", l.limits.bytes>>10))
-			return line{number: l.read, wrong: tooLong}, nil
-		}
-		if text = bytes.TrimSpace(text); len(text) > 0 {
-			value, err := l.decode(text, into)
-			return line{l.read, value, lineError(err)}, nil
-		}
+	text, err := l.text()
+	switch {
+	case err != nil:
+		return line{}, err
+	case text == nil:
+		return line{wrong: domain.TooLarge("line_too_long", fmt.Sprintf("The line has more than %d KiB.", l.limits.bytes>>10))}, nil
 	}
+	value, err := l.decode(text, into)
+	return line{value, lineError(err)}, nil
 }
 
 // text gives the next line's, nil for one that is too long, or io.EOF.

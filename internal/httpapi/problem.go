@@ -62,10 +62,7 @@ func (p *problem) render(c echo.Context) error {
 		RequestID: callOf(c.Request().Context()).requestID,
 	}
 	if len(p.fields) > 0 {
-		errors := make([]FieldError, len(p.fields))
-		for i, f := range p.fields {
-			errors[i] = FieldError{Pointer: f.Pointer, Code: f.Code}
-		}
+		errors := encodeAll(p.fields, func(f domain.Field) FieldError { return FieldError{Pointer: f.Pointer, Code: f.Code} })
 		body.Errors = &errors
 	}
 	text, err := json.Marshal(body)
@@ -76,9 +73,12 @@ func (p *problem) render(c echo.Context) error {
 	return c.Blob(p.status, mediaProblem, text)
 }
 
+// wholeSeconds never says too early.
+func wholeSeconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
+
 func (p *problem) setHeaders(h http.Header) {
 	if p.retryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
+		h.Set("Retry-After", strconv.Itoa(wholeSeconds(p.retryAfter)))
 	}
 	if p.challenge != "" {
 		h.Set("WWW-Authenticate", p.challenge)

@@ -101,6 +101,10 @@ func invalid(fields []domain.Field) error {
 	if len(fields) == 0 {
 		return nil
 	}
+	return invalidFields(fields)
+}
+
+func invalidFields(fields []domain.Field) *domain.Error {
 	slices.SortFunc(fields, func(a, b domain.Field) int {
 		return strings.Compare(a.Pointer+"\x00"+a.Code, b.Pointer+"\x00"+b.Code)
 	})

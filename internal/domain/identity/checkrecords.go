@@ -64,6 +64,9 @@ func (r *inspectedRun) accounts(ctx context.Context) error {
 				return err
 			}
 			for _, l := range a.links() {
+				if a.Status == deleted && l.Family == domain.FamilyEmail {
+					continue // which must not be there at all
+				}
 				if a.holds(l, now.Add(clockMargin)) {
 					held = append(held, ownedKey{record, l})
 				}

@@ -25,19 +25,23 @@ var reading = map[string]bool{
 	"accounts/lookup":    true,
 }
 
+// importing is where a line that is sent again finds what it made, by its key.
+const importing = "accounts/import"
+
 func creates(request *http.Request) bool {
 	return request.Method == http.MethodPost && creating[path.Base(request.URL.Path)]
 }
 
 // repeatable tells whether the request may be sent again after an answer was
-// lost: it reads, or it creates under a key.
+// lost: it reads, or it creates under a key or under keys.
 func repeatable(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodGet:
 		return true
 	case http.MethodPost:
 		parent, word := path.Split(request.URL.Path)
-		return reading[path.Base(parent)+"/"+word] || creating[word]
+		end := path.Base(parent) + "/" + word
+		return reading[end] || end == importing || creating[word]
 	default:
 		return false
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -111,10 +110,41 @@ func TestIsolation_IDsAndKeysInBodiesTellNothing(t *testing.T) {
 	if diff := cmp.Diff([]holdfast.BatchResult{{ID: s.account}, {ID: random}}, batch.JSON200.Results); diff != "" {
 		t.Errorf("batch-get (-want +got):\n%s", diff)
 	}
-	theirs := s.lookup(t, s.neighbourToken, s.handle)
-	nobodys := s.lookup(t, s.neighbourToken, "nobodys-handle")
+	theirs := s.asNeighbour(t, "lookupAccount", `{"handle":"`+s.handle+`"}`)
+	nobodys := s.asNeighbour(t, "lookupAccount", `{"handle":"nobodys-handle"}`)
 	if diff := cmp.Diff(seen(t, nobodys, ""), seen(t, theirs, "")); diff != "" || theirs.status != http.StatusNotFound {
 		t.Errorf("lookup: %d (-nobody's +another's):\n%s", theirs.status, diff)
+	}
+	device := s.newDevice(t)
+	for name, c := range map[string]struct{ operation, theirs, nobodys string }{
+		"an account that approves": {
+			"approveDevice",
+			`{"user_code":"` + *device.UserCode + `","account_id":"` + s.account + `"}`,
+			`{"user_code":"` + *device.UserCode + `","account_id":"` + random + `"}`,
+		},
+		"a user code": {
+			"lookupDeviceCode",
+			`{"user_code":"` + *device.UserCode + `","account_id":"` + s.neighboursAccount(t) + `"}`,
+			`{"user_code":"BBBB-BBBB","account_id":"` + s.neighboursAccount(t) + `"}`,
+		},
+		"a device's client": {
+			"createDevice",
+			`{"client_id":"` + s.client + `"}`,
+			`{"client_id":"hfc_` + strings.ReplaceAll(random, "-", "") + `"}`,
+		},
+		"an imported device's account": {
+			"importAccounts",
+			`{"key":"k","device":{"status":"approved","account_id":"` + s.account + `"}}`,
+			`{"key":"k","device":{"status":"approved","account_id":"` + random + `"}}`,
+		},
+	} {
+		theirs, nobodys := s.asNeighbour(t, c.operation, c.theirs), s.asNeighbour(t, c.operation, c.nobodys)
+		if diff := cmp.Diff(seen(t, nobodys, random), seen(t, theirs, s.account)); diff != "" {
+			t.Errorf("%s (-nobody's +another's):\n%s", name, diff)
+		}
+		if theirs.status < http.StatusBadRequest && !allFailed(t, theirs) {
+			t.Errorf("%s: %d %s", name, theirs.status, theirs.answer)
+		}
 	}
 	// The same names are free in another tenant.
 	if _, err := neighbour.CreateAccountWithResponse(t.Context(), nil, holdfast.NewAccount{Handle: s.handle}); err != nil {
@@ -122,23 +152,30 @@ func TestIsolation_IDsAndKeysInBodiesTellNothing(t *testing.T) {
 	}
 }
 
-func (s *subject) lookup(t *testing.T, token, handle string) *exchange {
+// asNeighbour sends a body to an operation in the neighbour's name.
+func (s *subject) asNeighbour(t *testing.T, operation, body string) *exchange {
 	t.Helper()
 	for _, op := range loadSpec(t).operations {
-		if op.operation.OperationID == "lookupAccount" {
+		if op.operation.OperationID == operation {
 			x := s.valid(t, op)
-			x.header.Set("Authorization", "Bearer "+token)
-			body, err := json.Marshal(map[string]string{"handle": handle})
-			if err != nil {
-				t.Fatal(err)
-			}
-			x.body = body
+			x.header.Set("Authorization", "Bearer "+s.neighbourToken)
+			x.header.Del("Idempotency-Key")
+			x.body = []byte(body)
 			s.send(t, x)
 			return x
 		}
 	}
-	t.Fatal("there is no lookup")
+	t.Fatalf("there is no %s", operation)
 	return nil
+}
+
+func (s *subject) neighboursAccount(t *testing.T) string {
+	t.Helper()
+	made, err := connect(t, s.api, s.neighbour.key).CreateAccountWithResponse(t.Context(), nil, holdfast.NewAccount{Handle: fmt.Sprint("neighbour-", s.fresh.Add(1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.JSON201.ID
 }
 
 func TestIsolation_CursorsAndIdempotencyKeysAreATenantsOwn(t *testing.T) {

@@ -28,10 +28,10 @@ type subject struct {
 	fresh            atomic.Int64
 }
 
-func newSubject(t testing.TB) *subject {
+func newSubject(t testing.TB, changes ...string) *subject {
 	t.Helper()
 	s := &subject{stack: newStack(t, 3)}
-	s.api = s.serve(t)
+	s.api = s.serve(t, changes...)
 	s.owner, s.neighbour = s.tenant(t, s.api, "owner"), s.tenant(t, s.api, "neighbour")
 	s.handle = "owners-first"
 	s.account = s.newAccount(t, s.handle)

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"context"
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -192,6 +193,21 @@ func TestConfirmSucceeded_IsReportedThoughTheWorldWentOn(t *testing.T) {
 			"ada 4 account.deleted by principal [handle email display_name]",
 		},
 	})
+	d.checkInvariants(t, true)
+}
+
+// A caller that goes away doesn't leave its account half way.
+func TestConfirm_WhoseCallerGoesAway_IsCompleted(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	a := d.create(t, "ada", "old@example.com")
+	change := d.mustBegin(t, a.ID, "new@example.com")
+	ctx, cancel := context.WithCancel(t.Context())
+	left := d.with(Options{Faults: &pauseAt{point: "change prepared", act: cancel}})
+	if _, err := left.ConfirmEmailChange(ctx, d.scope, a.ID, change.ID, change.Code); err != nil {
+		t.Error(err)
+	}
+	d.expectLookups(t, map[string]domain.AccountID{"new@example.com": a.ID, "old@example.com": {}})
 	d.checkInvariants(t, true)
 }
 

@@ -116,7 +116,11 @@ func TestEmailChange_WhilePending_ChangesNothingThatAnybodySees(t *testing.T) {
 	expectCode(t, err, domain.KindNotFound, "account_not_found")
 
 	d.create(t, "bob", "new@example.com") // nobody squats on it
-	expectCode(t, d.confirm(t, a.ID, change, change.Code), domain.KindConflict, "email_taken")
+	err = d.confirm(t, a.ID, change, change.Code)
+	expectCode(t, err, domain.KindConflict, "email_taken")
+	if e, ok := err.(*domain.Error); !ok || len(e.Fields) > 0 {
+		t.Errorf("%v points into a request that has no email", err)
+	}
 	d.expectState(t, state{
 		Accounts:     []string{"ada old@example.com active rev 1", "bob new@example.com active rev 1"},
 		EmailChanges: []string{"ada to new@example.com, 0 wrong codes"},

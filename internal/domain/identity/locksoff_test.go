@@ -16,6 +16,7 @@ func TestSafety_WithAdvisoryLocksOff(t *testing.T) {
 	d.turnAdvisoryLocksOff(t)
 	promises := map[string]func(*testing.T, *directory){
 		"email race": emailRace, "handle race": handleRace, "patch race": patchRace, "retry race": retryRace,
+		"confirm race": confirmRace, "change race": changeRace, "wrong code race": wrongCodeRace, "email storm": emailStorm,
 		"sweeps at once": sweepRace, "crashes": everyCrash,
 	}
 	for name, keep := range promises {

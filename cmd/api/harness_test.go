@@ -218,15 +218,22 @@ func (s *stack) tenant(t testing.TB, r *running, name string, scopes ...string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	principal, err := operator.CreatePrincipalWithResponse(t.Context(), made.JSON201.ID, nil, holdfast.NewPrincipal{Name: "app", Scopes: scopes})
+	return s.customerOf(t, r, made.JSON201.ID, scopes...)
+}
+
+// customerOf makes a principal of a tenant that is there.
+func (s *stack) customerOf(t testing.TB, r *running, tenant string, scopes ...string) customer {
+	t.Helper()
+	operator := s.operator(t, r)
+	principal, err := operator.CreatePrincipalWithResponse(t.Context(), tenant, nil, holdfast.NewPrincipal{Name: "app", Scopes: scopes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := operator.CreateAPIKeyWithResponse(t.Context(), made.JSON201.ID, principal.JSON201.ID, nil, holdfast.NewAPIKey{})
+	key, err := operator.CreateAPIKeyWithResponse(t.Context(), tenant, principal.JSON201.ID, nil, holdfast.NewAPIKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return customer{id: made.JSON201.ID, principal: principal.JSON201.ID, key: key.JSON201.APIKey}
+	return customer{id: tenant, principal: principal.JSON201.ID, key: key.JSON201.APIKey}
 }
 
 // lockedBuffer is a log that a test may read while it grows.

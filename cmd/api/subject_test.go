@@ -157,8 +157,9 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 	case "createTenant":
 		json(`{"name":"tenant-$n","handle_policy":"unicode","identity_state":"importing"}`)
 	case "openIdentity":
-		x.path["tenant_id"] = s.importingTenant(t, fmt.Sprint("importing-", n))
-		json(`{"report_hash":"` + s.reportHash(t, x.path["tenant_id"]) + `"}`)
+		c := s.importingCustomer(t, s.api, fmt.Sprint("importing-", n))
+		x.path["tenant_id"] = c.id
+		json(`{"report_hash":"` + s.report(t, s.api, c).ReportHash + `"}`)
 	case "createClient":
 		json(`{"name":"client-$n","scopes":["play","pause"],"verification_uri":"https://example.com/device?lang=en"}`)
 	case "disableClient":
@@ -213,24 +214,6 @@ func (s *subject) newDevice(t testing.TB) holdfast.CreatedDevice {
 		t.Fatal(err)
 	}
 	return *made.JSON201
-}
-
-func (s *subject) importingTenant(t testing.TB, name string) string {
-	t.Helper()
-	made, err := s.operator(t, s.api).CreateTenantWithResponse(t.Context(), nil, holdfast.NewTenant{Name: name, IdentityState: ptr(holdfast.IdentityStateImporting)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made.JSON201.ID
-}
-
-func (s *subject) reportHash(t testing.TB, tenant string) string {
-	t.Helper()
-	report, err := s.operator(t, s.api).GetIdentityReportWithResponse(t.Context(), tenant)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return report.JSON200.ReportHash
 }
 
 func (s *subject) newOperator(t testing.TB, n int64) string {

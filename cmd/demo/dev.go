@@ -25,7 +25,7 @@ func dev(ctx context.Context) error {
 		return hint(err)
 	}
 	defer s.stop()
-	if s.acme, err = s.newTenant(ctx, "acme"); err != nil {
+	if s.acme, err = s.newTenant(ctx, "acme", holdfast.IdentityStateOpen); err != nil {
 		return hint(err)
 	}
 	app, err := s.newClient(ctx)

@@ -44,7 +44,7 @@ func readTheHistory(ctx context.Context, s *stack, n *narrator) error {
 		return err
 	}
 	n.note("%d events, of which the television's are: %s", len(feed.events), kindsOf(feed.events, s.television))
-	return n.step("whoever goes on from there is told what came since, and nothing twice", func() error {
+	if err := n.step("whoever goes on from there is told what came since, and nothing twice", func() error {
 		etag := `"1"`
 		_, err := client.PatchAccountWithResponse(ctx, s.bob, &holdfast.PatchAccountParams{IfMatch: &etag},
 			holdfast.AccountPatch{DisplayName: nullable.NewNullableWithValue("Robert")})
@@ -56,7 +56,22 @@ func readTheHistory(ctx context.Context, s *stack, n *narrator) error {
 			return err
 		}
 		return expect(len(feed.events) == 1 && kindsOf(feed.events, s.bob) == "account.changed", "it is told %+v", feed.events)
-	})
+	}); err != nil {
+		return err
+	}
+	var report holdfast.IdentityReport
+	if err := n.step("after all that acme's directory is verified row by row, and nothing is wrong", func() (err error) {
+		report, err = s.verified(ctx, s.acme.id)
+		return err
+	}); err != nil {
+		return err
+	}
+	var keys []string
+	for _, c := range report.Keys {
+		keys = append(keys, fmt.Sprint(c.Count, " ", c.Family))
+	}
+	n.note("each key has one owner: %s", strings.Join(keys, ", "))
+	return nil
 }
 
 // follower reads a tenant's feed.

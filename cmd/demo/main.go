@@ -47,7 +47,7 @@ func demo(ctx context.Context) error {
 	defer s.stop()
 	for _, chapter := range []func(context.Context, *stack, *narrator) error{
 		meetTenants, makeAccounts, raceForAnEmail, changeAnEmail, letADeviceIn,
-		interruptACreation, lookFromOutside, readTheHistory, stopServing,
+		interruptACreation, importADirectory, lookFromOutside, readTheHistory, stopServing,
 	} {
 		if err := chapter(ctx, s, n); err != nil {
 			return err

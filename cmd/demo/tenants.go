@@ -25,7 +25,7 @@ func meetTenants(ctx context.Context, s *stack, n *narrator) error {
 		into **tenant
 	}{{"acme", &s.acme}, {"globex", &s.globex}} {
 		err := n.step("an operator makes the tenant "+made.name+", a principal and an API key", func() (err error) {
-			*made.into, err = s.newTenant(ctx, made.name)
+			*made.into, err = s.newTenant(ctx, made.name, holdfast.IdentityStateOpen)
 			return err
 		})
 		if err != nil {
@@ -39,8 +39,10 @@ func meetTenants(ctx context.Context, s *stack, n *narrator) error {
 
 // newTenant makes a tenant with a principal and its key. Its name is the one
 // given and a random end, so that it is free in a database that was kept.
-func (s *stack) newTenant(ctx context.Context, name string) (*tenant, error) {
-	made, err := s.operator.CreateTenantWithResponse(ctx, nil, holdfast.NewTenant{Name: name + "-" + strings.ToLower(rand.Text()[:6])})
+func (s *stack) newTenant(ctx context.Context, name string, state holdfast.NewTenantIdentityState) (*tenant, error) {
+	made, err := s.operator.CreateTenantWithResponse(ctx, nil, holdfast.NewTenant{
+		Name: name + "-" + strings.ToLower(rand.Text()[:6]), IdentityState: &state,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -27,6 +28,8 @@ type crashAt struct {
 	mu      sync.Mutex
 	reached map[string]int
 }
+
+func (c *crashAt) String() string { return fmt.Sprintf("%s %d", c.point, c.nth) }
 
 func (c *crashAt) Reach(_ context.Context, point string) error {
 	c.mu.Lock()
@@ -128,46 +131,69 @@ func TestCrash_AtEveryPoint_IsRecovered(t *testing.T) {
 	everyCrash(t, newDirectory(t, Options{}))
 }
 
-// everyCrash drives one life through, to count how often it reaches each point,
-// and then one life for each of those, which dies there.
-func everyCrash(t *testing.T, d *directory) {
-	all := points(t)
-	if len(all) < 7 {
-		t.Fatalf("only %v are named", all)
-	}
-	covered := &crashAt{}
-	if err := life(t.Context(), d.with(Options{Faults: covered})); err != nil {
-		t.Fatal(err)
-	}
-	for _, point := range all {
-		if covered.reached[point] == 0 {
-			t.Errorf("point %q is never reached by the life that this test drives", point)
-		}
-		for nth := range covered.reached[point] {
-			t.Run(numbered(point+"-%d", nth+1), func(t *testing.T) {
-				d.scope = d.newTenant(t, "ascii")
-				d.with(Options{}).crashAndRecover(t, point, nth+1)
-			})
-		}
-	}
+// lives are what processes do until they die: between them, they reach every
+// point that the package names.
+var lives = map[string]func(context.Context, *directory) error{
+	"accounts": life,
+	"devices":  lifeOfDevices,
 }
 
-func (d *directory) crashAndRecover(t *testing.T, point string, nth int) {
-	dying := d.with(Options{Faults: &crashAt{point: point, nth: nth}})
-	if err := life(t.Context(), dying); !errors.Is(err, errCrash) {
-		t.Fatalf("the process did not die: %v", err)
+// everyCrash drives each life through, to count how often it reaches each point,
+// then one life for each of those, which dies there, and then recovers them all.
+func everyCrash(t *testing.T, d *directory) {
+	var dead []*directory
+	reached := map[string]bool{}
+	for name, life := range lives {
+		covered := &crashAt{}
+		if err := life(t.Context(), d.newcomer(t, Options{Faults: covered})); err != nil {
+			t.Fatal(err)
+		}
+		for point, times := range covered.reached {
+			reached[point] = true
+			for nth := range times {
+				dying := d.newcomer(t, Options{Faults: &crashAt{point: point, nth: nth + 1}})
+				if err := life(t.Context(), dying); !errors.Is(err, errCrash) {
+					t.Fatalf("the process of %s did not die at the %dth %q: %v", name, nth+1, point, err)
+				}
+				dead = append(dead, dying)
+			}
+		}
+	}
+	for _, point := range points(t) {
+		if !reached[point] && !strings.HasPrefix(point, "cleanup ") { // which has scenarios of its own
+			t.Errorf("point %q is never reached by the lives that this test drives", point)
+		}
+	}
+	d.recoverAll(t, dead)
+}
+
+// newcomer is another process, of a tenant of its own.
+func (d *directory) newcomer(t *testing.T, options Options) *directory {
+	other := d.with(options)
+	other.scope = d.newTenant(t, "ascii")
+	return other
+}
+
+func (d *directory) recoverAll(t *testing.T, dead []*directory) {
+	if len(dead) < 40 {
+		t.Fatalf("only %d processes died", len(dead))
 	}
 	d.checkInvariants(t, false)
 	d.expectNoOrphanResolves(t)
-
 	d.expire(t)
 	d.sweepAll(t)
 	d.checkInvariants(t, true)
 	d.expectNoOrphanResolves(t)
-	d.expectEveryKeyUsable(t, "ada", "ada@example.com")
-	d.expectEveryKeyUsable(t, "loser", "loser@example.com")
-	d.expectEveryKeyUsable(t, "eve", "first@example.com")
-	d.expectEveryKeyUsable(t, "eve", "second@example.com")
+	for _, died := range dead {
+		heir := died.with(Options{})
+		t.Run(fmt.Sprint(died.faults), func(t *testing.T) {
+			heir.expectEveryKeyUsable(t, "ada", "ada@example.com")
+			heir.expectEveryKeyUsable(t, "loser", "loser@example.com")
+			heir.expectEveryKeyUsable(t, "eve", "first@example.com")
+			heir.expectEveryKeyUsable(t, "eve", "second@example.com")
+			heir.expectEveryDeviceUsable(t)
+		})
+	}
 	d.checkInvariants(t, true)
 }
 
@@ -184,6 +210,10 @@ func (d *directory) expectNoOrphanResolves(t *testing.T) {
 		}
 	}
 	for _, c := range d.claimRows(t) {
+		if c.claim.Family == domain.FamilyDeviceCode {
+			d.expectNoOrphanCode(t, c)
+			continue
+		}
 		found, err := d.lookup(t.Context(), c.tenant, c.claim.link)
 		holder, isHeld := holders[tenantLink{c.tenant, c.claim.link}]
 		switch {

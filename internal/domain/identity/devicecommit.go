@@ -50,14 +50,16 @@ SELECT demand(count(o.token) = 0)
                       WHERE o.tenant_id = $1 AND o.number = p.number AND o.family = p.family
                         AND o.record_id = p.record_id AND o.token = p.token LIMIT 1) o`
 
-// sqlRemovedDevices tells which records there were before. Prepare found none
-// there, so those that have events were removed.
+// sqlRemovedDevices tells which devices there were before: prepare found none
+// there, so those that have events were removed. The order keeps the search on the
+// device's own events, when the plan is made while there are few.
 const sqlRemovedDevices = `
 SELECT p.record_id
   FROM unnest($2::smallint[], $3::uuid[]) AS p (number, record_id)
  CROSS JOIN LATERAL (SELECT e.revision FROM events e
                       WHERE e.tenant_id = $1 AND e.number = p.number AND e.family = 'device'
-                        AND e.record_id = p.record_id LIMIT 1) e`
+                        AND e.record_id = p.record_id AND e.revision > 0
+                      ORDER BY e.revision LIMIT 1) e`
 
 func (s *Service) createDevices(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*creatingDevice) error {
 	slices.SortFunc(all, func(a, b *creatingDevice) int { return compareRefs(a.op.record, b.op.record) })

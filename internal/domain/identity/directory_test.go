@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
@@ -21,14 +22,18 @@ type directory struct {
 	*Service
 	in     *testkit.Installation
 	router *postgres.Router
-	scope  tenancy.Scope // of a tenant that is open
+	admin  map[string]*pgxpool.Pool // by database, as the superuser
+	scope  tenancy.Scope            // of a tenant that is open
 }
 
 func newDirectory(t testing.TB, options Options) *directory {
 	t.Helper()
 	in := testkit.Databases(t, 3)
 	router := in.Router(t, postgres.RoleAPI)
-	d := &directory{Service: New(router, testSecrets("server"), options), in: in, router: router}
+	d := &directory{Service: New(router, testSecrets("server"), options), in: in, router: router, admin: map[string]*pgxpool.Pool{}}
+	for _, db := range router.Databases() {
+		d.admin[db.Name] = in.Admin(t, db.Name)
+	}
 	d.scope = d.newTenant(t, "ascii")
 	return d
 }
@@ -107,7 +112,7 @@ func (d *directory) expire(t testing.TB) {
 func (d *directory) everywhere(t testing.TB, sql string, args ...any) {
 	t.Helper()
 	for _, db := range d.router.Databases() {
-		if _, err := d.in.Admin(t, db.Name).Exec(t.Context(), sql, args...); err != nil {
+		if _, err := d.admin[db.Name].Exec(t.Context(), sql, args...); err != nil {
 			t.Fatalf("%s: %v", db.Name, err)
 		}
 	}
@@ -118,7 +123,7 @@ func collect[T any](t testing.TB, d *directory, sql string, scan func(pgx.Collec
 	t.Helper()
 	var all []T
 	for _, db := range d.router.Databases() {
-		rows, _ := d.in.Admin(t, db.Name).Query(t.Context(), sql)
+		rows, _ := d.admin[db.Name].Query(t.Context(), sql)
 		some, err := pgx.CollectRows(rows, scan)
 		if err != nil {
 			t.Fatalf("%s: %v", db.Name, err)
@@ -135,10 +140,12 @@ func (d *directory) sweepAll(t testing.TB) (recovered int) {
 	s := New(worker, testSecrets("server"), Options{})
 	for _, db := range worker.Databases() {
 		for _, n := range db.Numbers {
-			recovered += sweepPass(t, func() (SweepStep, error) {
-				return s.SweepOperations(t.Context(), db.Name, domain.FamilyAccount, n, 10)
-			})
-			for _, family := range []domain.Family{domain.FamilyHandle, domain.FamilyEmail} {
+			for _, family := range []domain.Family{domain.FamilyAccount, domain.FamilyDevice} {
+				recovered += sweepPass(t, func() (SweepStep, error) {
+					return s.SweepOperations(t.Context(), db.Name, family, n, 10)
+				})
+			}
+			for _, family := range []domain.Family{domain.FamilyHandle, domain.FamilyEmail, domain.FamilyDeviceCode} {
 				recovered += sweepPass(t, func() (SweepStep, error) {
 					return s.SweepClaims(t.Context(), db.Name, family, n, 10)
 				})

@@ -44,6 +44,23 @@ func TestPlans_AreOnTheirKeys(t *testing.T) {
 		sqlDemandOperation:   "record_id",
 		sqlDemandDecided:     "record_id",
 		sqlMarkCommitted:     "record_id",
+		sqlRemovedDevices:    "revision",
+		sqlDemandCleared:     "record_id",
+		sqlLockDevice:        "device_id",
+		sqlLockDevices:       "device_id",
+		sqlDemandDevice:      "device_id",
+		sqlPatchDevice:       "device_id",
+		sqlRevokeDevice:      "device_id",
+		sqlApproveDevice:     "device_id",
+		sqlDenyDevice:        "device_id",
+		sqlPaceDevice:        "device_id",
+		sqlRedeemDevice:      "device_id",
+		sqlRotateRefresh:     "device_id",
+		sqlDemandRefresh:     "device_id",
+		sqlConfirmLink:       "device_id",
+		sqlAccountLinks:      "device_id",
+		sqlLockGuesses:       "subject",
+		sqlRefundGuess:       "subject",
 		sqlClaimsOfOwners:    "owner_id",
 		sqlWriteEvents:       "number", // of the counter
 		sqlReadHistory:       "revision",
@@ -60,6 +77,10 @@ func TestPlans_AreOnTheirKeys(t *testing.T) {
 	}
 	check("on empty tables")
 	race(d, 60, func(i int) (string, string) { return numbered("a-%d", i), numbered("a-%d@example.com", i) })
+	client := d.client()
+	for i := range 20 {
+		d.authorize(t, client, numbered("tv-%d", i))
+	}
 	check("with some rows")
 	d.everywhere(t, `ANALYZE`)
 	check("with some rows, analyzed")

@@ -14,7 +14,7 @@ func TestClientExample_RunsAgainstTheAPI(t *testing.T) {
 	cmd := exec.Command("go", "run", "../../clients/go/example")
 	cmd.Env = append(os.Environ(), "HOLDFAST_URL="+r.url, "HOLDFAST_API_KEY="+s.tenant(t, r, "acme").key)
 	output, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(output), "It is disabled now, at revision 2.") {
+	if err != nil || !strings.Contains(string(output), "It is disabled now, at revision 3.") {
 		t.Errorf("%v\n%s", err, output)
 	}
 }

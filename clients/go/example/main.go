@@ -1,5 +1,5 @@
-// Command example makes an account, finds it again, and shows what a conflict
-// looks like.
+// Command example makes an account, verifies its email, finds it again, and
+// shows what a conflict looks like.
 //
 //	HOLDFAST_URL=http://127.0.0.1:8080 HOLDFAST_API_KEY=hf_… go run ./clients/go/example
 package main
@@ -30,15 +30,23 @@ func run(ctx context.Context, url, key string) error {
 	}
 
 	// An email that nobody has verified begins as a pending change.
-	email := "ada@example.com"
 	handle := fmt.Sprintf("Ada-%d", time.Now().UnixNano())
+	email := handle + "@example.com"
 	created, err := client.CreateAccountWithResponse(ctx, nil, holdfast.NewAccount{Handle: handle, Email: &email})
 	if err != nil {
 		return err
 	}
 	account := created.JSON201
 	fmt.Printf("Made %s, at revision %d.\n", account.Handle, account.Revision)
-	fmt.Printf("Send the code %s to %s.\n", account.EmailChange.Code, email)
+	change := account.EmailChange
+	fmt.Printf("Send the code %s to %s.\n", change.Code, change.Email)
+
+	// Whoever comes back with the code has the address.
+	confirmed, err := client.ConfirmEmailChangeWithResponse(ctx, account.ID, change.ID, holdfast.EmailCode{Code: change.Code})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("It is verified, at revision %d.\n", confirmed.JSON200.Revision)
 
 	// A handle is found whatever its letter case.
 	shouted := strings.ToUpper(handle)

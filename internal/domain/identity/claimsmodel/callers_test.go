@@ -6,34 +6,82 @@ func tell(s *state, t token, a answer) {
 	run.stage, run.answer, run.granted = done, a, 0
 }
 
+// hear is a caller that heard of its success. It tells so when it has cleaned up
+// what is to be cleaned up, by itself or by others.
+func (m *model) hear(s *state, t token) {
+	if s.runs[t].dropped == [keyCount]token{} {
+		tell(s, t, success)
+		return
+	}
+	s.runs[t].stage, s.runs[t].granted = settling, 0
+}
+
 // callerMoves are what the caller of change t may do next. Stopping for ever is
 // always among them, and needs no move.
 func (m *model) callerMoves(s *state, t token, try tryMove) {
-	switch run := &s.runs[t]; {
-	case m.changes[t].kind == touch:
+	run, c := &s.runs[t], m.changes[t]
+	switch {
+	case run.stage == settling:
+		try(reports, t, 0, func(n *state) { m.report(n, t) })
+	case c.kind == touch:
 		m.touchMoves(s, t, try)
-	case run.stage == idle:
+	case c.kind == cancel, c.kind == drop, c.kind == remove, c.kind == discard:
+		m.oneshotMoves(s, t, try)
+	case run.stage == idle && c.kind == update && c.of == 0:
+		m.beginMoves(t, try)
+	case run.stage == idle, run.stage == wishing:
 		m.prepareMoves(t, try)
-	case run.stage == begun:
+	case run.stage == inVain:
+		try(takesBack, t, 0, func(n *state) {
+			m.takeBack(n, t)
+			tell(n, t, failure)
+		})
+	case run.stage == working:
 		m.claimMoves(s, t, try)
-		if run.granted == run.added || m.has(commitForgetsGrants) {
+		// A code that has expired needs no claim: anybody may have it.
+		if run.granted == run.added || run.lapsed || m.has(commitForgetsGrants) {
 			m.commitMoves(t, try)
 		}
 		try(givesUp, t, 0, func(n *state) { tell(n, t, failure) })
-	case run.stage == waiting:
-		try(asksAgain, t, 0, func(n *state) { m.askAgain(n, t) })
-		try(settles, t, 0, func(n *state) {
-			m.abort(n, t)
-			m.conclude(n, t)
-		})
-		try(givesUp, t, 0, func(n *state) { tell(n, t, unknown) })
 	}
+}
+
+// report tells a success that was heard, whatever became of the operation and of
+// the record since.
+func (m *model) report(s *state, t token) {
+	row := m.rowOf(s, t)
+	found := row.op.token == t
+	for _, held := range row.held {
+		found = found || held == t
+	}
+	if m.has(reportsWhatItFinds) && !found {
+		tell(s, t, failure)
+		return
+	}
+	tell(s, t, success)
+}
+
+func (m *model) beginMoves(t token, try tryMove) {
+	try(begins, t, 0, func(n *state) {
+		if m.begin(n, t) {
+			n.runs[t].stage = wishing
+		}
+	})
+	try(beginRefused, t, 0, func(n *state) {
+		if attempt := *n; !m.begin(&attempt, t) {
+			tell(n, t, failure)
+		}
+	})
 }
 
 func (m *model) prepareMoves(t token, try tryMove) {
 	try(prepares, t, 0, func(n *state) {
-		if m.prepare(n, t) {
-			n.runs[t].stage = begun
+		if !m.prepare(n, t) {
+			return
+		}
+		n.runs[t].stage = working
+		if !n.runs[t].arrived {
+			n.runs[t].stage = inVain
 		}
 	})
 	try(prepareRefused, t, 0, func(n *state) {
@@ -68,12 +116,12 @@ func (m *model) claimMoves(s *state, t token, try tryMove) {
 	}
 }
 
-// commitMoves are the ways in which a first commit may go.
+// commitMoves are the ways in which a commit may go. It is sent once.
 func (m *model) commitMoves(t token, try tryMove) {
 	try(commits, t, 0, func(n *state) {
 		if m.commit(n, t) {
 			n.runs[t].asked = true
-			tell(n, t, success)
+			m.hear(n, t)
 		}
 	})
 	try(commitRefused, t, 0, func(n *state) {
@@ -83,55 +131,55 @@ func (m *model) commitMoves(t token, try tryMove) {
 		}
 	})
 	try(losesCommit, t, 0, func(n *state) {
-		n.runs[t].stage, n.runs[t].asked = waiting, true
+		n.runs[t].asked = true
+		tell(n, t, m.inTheDark())
 	})
 }
 
-// askAgain repeats a commit whose answer was lost.
-func (m *model) askAgain(s *state, t token) {
-	if m.commit(s, t) {
-		tell(s, t, success)
-		return
+// inTheDark is what a caller is told whose answer was lost.
+func (m *model) inTheDark() answer {
+	if m.has(darkMeansFailure) {
+		return failure
 	}
-	m.conclude(s, t)
+	return unknown
 }
 
-// conclude tells what the record's row proves after a commit whose answer was
-// lost. An operation that is there and can't commit any more never did; one that
-// is gone may have gone either way, unless the record holds a key under its
-// token, which only its commit can have written.
-func (m *model) conclude(s *state, t token) {
-	row := m.rowOf(s, t)
-	proven := unknown
-	if m.has(absenceMeansFailure) {
-		proven = failure
-	}
-	if row.op.token == t {
-		proven = failure
-		if row.op.phase == committed {
-			proven = success
+func (m *model) oneshotMoves(s *state, t token, try tryMove) {
+	if m.changes[t].kind == discard && m.has(discardReleasesFirst) {
+		for k, held := range m.rowOf(s, t).held {
+			if held != 0 {
+				try(releases, t, key(k), func(n *state) { m.release(n, held, key(k)) })
+			}
 		}
 	}
-	for k := range key(keyCount) {
-		if row.held[k] == t {
-			proven = success
+	try(decides, t, 0, func(n *state) {
+		if m.decide(n, t) {
+			m.hear(n, t)
 		}
-	}
-	tell(s, t, proven)
+	})
+	try(decisionRefused, t, 0, func(n *state) {
+		if attempt := *n; !m.decide(&attempt, t) {
+			tell(n, t, failure)
+		}
+	})
+	try(losesDecision, t, 0, func(n *state) {
+		n.runs[t].posted = true
+		tell(n, t, m.inTheDark())
+	})
 }
 
 // touchMoves are those of a key-preserving update: read, then compare and swap.
 func (m *model) touchMoves(s *state, t token, try tryMove) {
 	row := m.rowOf(s, t)
 	switch {
-	case s.runs[t].stage == begun:
+	case s.runs[t].stage == working:
 		m.swapMoves(t, try)
 	case row.life != live:
 		try(swapRefused, t, 0, func(n *state) { tell(n, t, failure) })
 	default:
 		try(reads, t, 0, func(n *state) {
 			run := &n.runs[t]
-			run.stage, run.base = begun, row.revision
+			run.stage, run.base = working, row.revision
 			if m.has(swapForgetsRevision) {
 				run.notes = row.notes
 			}
@@ -157,6 +205,6 @@ func (m *model) swapMoves(t token, try tryMove) {
 	})
 	try(losesSwap, t, 0, func(n *state) {
 		n.runs[t].asked = true
-		tell(n, t, unknown)
+		tell(n, t, m.inTheDark())
 	})
 }

@@ -8,13 +8,15 @@ type rule string
 const (
 	oneOwner rule = "each key resolves to at most one owner, and never to an orphan or an uncommitted record"
 	backed   rule = "each key of a committed record is claimed by it under the token that the record holds"
-	history  rule = "a record changes only by a committed change, as that change says, and by one revision"
+	history  rule = "a record changes only by a committed change, as that change says, and lives on by one revision"
+	inForce  rule = "a change commits only on the revision that it was prepared from, and while it is pending"
 	honest   rule = "who was told success is in history, who was told failure is not"
-	noOrphan rule = "only a claim that arrived too late becomes an orphan"
+	forGood  rule = "a claim that nobody needs is never needed again"
+	noOrphan rule = "only a claim that arrived too late, or whose prepare was lost, becomes an orphan"
 	recovers rule = "recovery, run to its end, leaves no operation, no orphan and no key lost"
 )
 
-// stateRules are judged in each state, and history in each step (wrongStep).
+// stateRules are judged in each state, and stepRules in each step.
 var stateRules = []struct {
 	rule  rule
 	wrong func(*model, *state) string
@@ -26,26 +28,38 @@ var stateRules = []struct {
 	{recovers, (*model).unrecovered},
 }
 
-// holds tells whether r is a live record that holds k, by a code that has not
-// expired if it is one.
-func holds(s *state, r record, k key) bool {
-	row := &s.rows[r]
-	return row.life == live && row.held[k] != 0 && !s.runs[row.held[k]].expired
+var stepRules = []struct {
+	rule  rule
+	wrong func(m *model, before, after *state) string
+}{
+	{history, (*model).wrongStep},
+	{inForce, (*model).staleCommit},
+	{forGood, (*model).neededAgain},
 }
+
+// past tells whether token t's key is a code that has expired by any clock.
+func past(s *state, t token) bool { return s.runs[t].expired || s.runs[t].lapsed }
 
 func (m *model) wrongOwner(s *state) string {
 	for k := range key(keyCount) {
 		holders := 0
 		for r := range record(recordCount) {
-			if holds(s, r, k) {
+			if row := &s.rows[r]; row.life == live && row.held[k] != 0 && !past(s, row.held[k]) {
 				holders++
 			}
 		}
 		if holders > 1 {
 			return fmt.Sprintf("%d records hold %v", holders, k)
 		}
-		if r, found := m.lookup(s, k); found && !holds(s, r, k) {
-			return fmt.Sprintf("%v resolves to %v, which doesn't hold it", k, r)
+		r, found := m.lookup(s, k)
+		if !found {
+			continue
+		}
+		switch row, t := &s.rows[r], s.claims[k].token; {
+		case row.life != live || row.held[k] != t:
+			return fmt.Sprintf("%v resolves to %v, which doesn't hold it under t%d", k, r, t)
+		case s.runs[t].lapsed:
+			return fmt.Sprintf("%v resolves to %v, by a code that has expired", k, r)
 		}
 	}
 	return ""
@@ -62,7 +76,7 @@ func (m *model) unbackedKey(s *state) string {
 		for k := range key(keyCount) {
 			t, claimed := row.held[k], s.claims[k].token
 			switch {
-			case t == 0, t == claimed, s.runs[t].expired:
+			case t == 0, t == claimed, past(s, t):
 			case claimed == 0:
 				return fmt.Sprintf("%v holds %v under t%d, and no claim stands", r, k, t)
 			default:
@@ -91,7 +105,7 @@ func (m *model) accounted(s *state, t token, k key) bool {
 	row := m.rowOf(s, t)
 	op, run := row.op, &s.runs[row.op.token]
 	switch {
-	case row.held[k] == t && row.life != expiredTombstone:
+	case row.held[k] == t && (row.life == live || row.life == tombstone):
 		return true
 	case op.phase == prepared, op.phase == aborted:
 		return op.token == t && run.added.has(k)
@@ -109,55 +123,6 @@ func (m *model) wrongOrphan(s *state) string {
 		}
 	}
 	return ""
-}
-
-// unrecovered runs recovery from s with all callers stopped and no message under
-// way, then the cleanup after all quarantines.
-func (m *model) unrecovered(s *state) string {
-	n := *s
-	if wrong := m.recover(&n); wrong != "" {
-		return wrong
-	}
-	for r := range record(recordCount) {
-		if n.rows[r].content != s.rows[r].content {
-			return fmt.Sprintf("recovery changed %v", r)
-		}
-		if n.rows[r].life == tombstone {
-			n.endQuarantine(r)
-		}
-		m.bury(&n, r)
-	}
-	return m.recover(&n)
-}
-
-// recover finishes each operation as if its deadline had passed, removes the
-// claims that are not known, and says what is left that should not be.
-func (m *model) recover(s *state) string {
-	for r := range record(recordCount) {
-		t := s.rows[r].op.token
-		if t == 0 {
-			continue
-		}
-		if s.rows[r].op.phase == prepared {
-			m.abort(s, t)
-		}
-		for k := range key(keyCount) {
-			m.releaseOwed(s, t, k)
-		}
-		m.clear(s, t)
-		if s.rows[r].op.phase != none {
-			return fmt.Sprintf("%v still has an operation", r)
-		}
-	}
-	for k := range key(keyCount) {
-		if t := s.claims[k].token; t != 0 && !m.known(s, t, k) {
-			s.claims[k] = claim{}
-		}
-		if t := s.claims[k].token; t != 0 && !m.accounted(s, t, k) {
-			return fmt.Sprintf("the claim of t%d keeps %v from everybody", t, k)
-		}
-	}
-	return m.unbackedKey(s)
 }
 
 // wrongStep judges a step: what it did to the records must be what the changes
@@ -191,23 +156,69 @@ func (m *model) wrongStep(before, after *state) string {
 // changed is a record after change t.
 func (m *model) changed(c content, t token) content {
 	change := m.changes[t]
-	c.revision++
 	switch change.kind {
+	case cancel:
+		return c // a pending change doesn't touch the record
 	case touch:
+		c.revision++
 		c.notes |= 1 << t
 		return c
 	case remove:
 		c.life = tombstone
+	case discard:
+		return content{life: removed}
 	default:
 		c.life = live
 	}
+	c.revision++
 	for k := range key(keyCount) {
 		switch {
 		case !change.want.has(k):
 			c.held[k] = 0
-		case c.held[k] == 0 && change.kind != remove:
+		case c.held[k] == 0 && change.kind != remove && change.kind != drop:
 			c.held[k] = t
 		}
 	}
 	return c
+}
+
+// staleCommit judges a step that commits a prepared change.
+func (m *model) staleCommit(before, after *state) string {
+	for t := range token(changeCount) {
+		kind := m.changes[t].kind
+		if !after.runs[t].happened || before.runs[t].happened || kind != create && kind != update {
+			continue
+		}
+		row := m.rowOf(before, t)
+		switch base := before.runs[t].base; {
+		case row.revision != base:
+			return fmt.Sprintf("t%d was prepared from revision %d and commits on %d", t, base, row.revision)
+		case kind == update && row.pending != m.pendingOf(t):
+			return fmt.Sprintf("t%d commits, and the pending change is t%d's", t, row.pending)
+		}
+	}
+	return ""
+}
+
+// needed tells whether anything rests on the claim of token t on key k, or may.
+func (m *model) needed(s *state, t token, k key) bool {
+	row, run := m.rowOf(s, t), &s.runs[t]
+	switch {
+	case run.expired:
+		return false
+	case row.held[k] == t && (row.life == live || row.life == tombstone):
+		return !run.lapsed
+	}
+	return run.arrived && row.op.token == t && row.op.phase == prepared && run.added.has(k)
+}
+
+func (m *model) neededAgain(before, after *state) string {
+	for t := range token(changeCount) {
+		for k := range key(keyCount) {
+			if before.runs[t].added.has(k) && !m.needed(before, t, k) && m.needed(after, t, k) {
+				return fmt.Sprintf("t%d's claim on %v is needed again", t, k)
+			}
+		}
+	}
+	return ""
 }

@@ -16,13 +16,18 @@ func (m *model) has(f fault) bool { return m.faults&f != 0 }
 type scenario struct {
 	name    string
 	changes [changeCount]change // from slot 1 on, without a gap
-	given   []token
-	callers [2][]token
+	given   []token             // creations
+	callers [][]token
+
+	// slowReaders read a claim's owner at two moments, with decisions in between:
+	// its operation, and then its record.
+	slowReaders bool
 
 	// What keeps a search from being idle: at least so many states, each of these
 	// sights among them, and claims refused to each of these changes.
 	atLeast  int
 	conflict []token
+	sure     []token // changes that nothing can stand in the way of
 	reaches  []sight
 }
 
@@ -36,26 +41,34 @@ type sight struct {
 type change struct {
 	kind    kind
 	record  record
-	want    keys // the keys that the record shall hold afterwards
-	expires bool // they are device codes, which expire
+	want    keys  // the keys that the record shall hold afterwards
+	of      token // the change whose pending change this one confirms or cancels, unless it is its own
+	expires bool  // they are device codes, which expire
 }
 
 type kind uint8
 
 const (
 	nothing kind = iota
-	create
-	update // moves the record to the wanted keys
-	remove // leaves a tombstone with those of the wanted keys that it held, in quarantine
-	touch  // a key-preserving update: one compare-and-swap
+	create       // prepare, claim, commit
+	update       // a new key, and an old one off: begun, then prepared, claimed, committed, released
+	cancel       // ends a pending change, which was begun by another
+	drop         // takes the keys that are not wanted off: prepare and commit in one decision
+	remove       // the same, and leaves a tombstone with the rest of its keys in quarantine
+	discard      // leaves nothing
+	touch        // a key-preserving update: one compare-and-swap
 )
 
 func (c change) String() string {
-	verb := [...]string{"nothing", "create", "update", "remove", "touch"}[c.kind]
-	if c.kind == touch {
+	verb := [...]string{"nothing", "create", "update", "cancel", "drop all but", "remove", "discard", "touch"}[c.kind]
+	switch c.kind {
+	case touch, discard:
 		return fmt.Sprintf("%s %v", verb, c.record)
+	case cancel:
+		return fmt.Sprintf("%s t%d of %v", verb, c.of, c.record)
+	default:
+		return fmt.Sprintf("%s %v of %v", verb, c.want, c.record)
 	}
-	return fmt.Sprintf("%s %v %v", verb, c.record, c.want)
 }
 
 // last is the last change's token.
@@ -73,8 +86,20 @@ func (m *model) owner(t token) record { return m.changes[t].record }
 // rowOf is the row that a token's operation belongs on.
 func (m *model) rowOf(s *state, t token) *row { return &s.rows[m.owner(t)] }
 
-// start is the state in which the given changes have been made one after the
-// other, each to its end. Their claims and releases may still arrive again.
+// creates tells whether the operation would create its record, and so was
+// prepared from no revision.
+func (m *model) creates(op operation) bool { return m.changes[op.token].kind == create }
+
+// pendingOf names the pending change that an update confirms.
+func (m *model) pendingOf(t token) token {
+	if of := m.changes[t].of; of != 0 {
+		return of
+	}
+	return t
+}
+
+// start is the state in which the given creations have been made one after the
+// other, each to its end. Their claims may still arrive again.
 func (m *model) start() state {
 	var s state
 	right := model{scenario: m.scenario}
@@ -87,10 +112,6 @@ func (m *model) start() state {
 			}
 		}
 		right.commit(&s, t)
-		for k := range key(keyCount) {
-			right.releaseOwed(&s, t, k)
-		}
-		right.clear(&s, t)
 		tell(&s, t, success)
 	}
 	return s

@@ -13,89 +13,118 @@ type move struct {
 	k    key
 }
 
+// moveKind is what happens. Its name is in moveNames.
 type moveKind uint8
 
 const (
 	// A caller's moves. It hears the answer, except where the name says not.
-	prepares moveKind = iota
+	begins moveKind = iota
+	beginRefused
+	prepares
 	prepareRefused
 	leavesPrepare
+	takesBack
 	claims
 	claimRefused
 	commits
 	commitRefused
 	losesCommit
-	asksAgain
-	settles
+	decides
+	decisionRefused
+	losesDecision
 	reads
 	swaps
 	swapRefused
 	losesSwap
+	reports
 	givesUp
 
 	// Messages that arrive when nobody waits for them.
 	latePrepare
-	preparesAgain // by a fault only
 	lateClaim
 	lateCommit
 	lateSwap
-	callerAborts
+	lateDecision
+	withdraws
+	withdrawsClaim
 
 	// Helpers, and callers that clean up: nobody can tell them apart.
 	abortsOverdue
 	releases
 	clears
-	judges
+	misses
 	removes
 	buries
 
-	// Time.
+	// Time, and crashes of databases.
 	deadlinePasses
 	quarantineEnds
 	codeExpires
+	codeLapses
+	prepareLost
+	clearLost
+
+	// By a fault only.
+	preparesAgain
+	abortLost
+	claimLost
 
 	moveKinds
 )
 
-func (k moveKind) String() string {
-	return [moveKinds]string{
-		prepares:       "caller prepares",
-		prepareRefused: "prepare is refused",
-		leavesPrepare:  "caller leaves, its prepare under way",
-		claims:         "caller claims",
-		claimRefused:   "claim is refused",
-		commits:        "caller commits",
-		commitRefused:  "commit is refused",
-		losesCommit:    "commit is sent, its answer lost",
-		asksAgain:      "caller asks for the commit again",
-		settles:        "caller aborts to settle it",
-		reads:          "caller reads",
-		swaps:          "caller swaps",
-		swapRefused:    "swap is refused",
-		losesSwap:      "swap is sent, its answer lost",
-		givesUp:        "caller gives up",
-		latePrepare:    "prepare arrives late",
-		preparesAgain:  "prepare arrives again",
-		lateClaim:      "claim arrives late or again",
-		lateCommit:     "commit arrives",
-		lateSwap:       "swap arrives",
-		callerAborts:   "abort by the caller arrives",
-		abortsOverdue:  "helper aborts",
-		releases:       "release arrives",
-		clears:         "operation is cleared",
-		judges:         "claim is judged unknown",
-		removes:        "removal of an unknown claim arrives",
-		buries:         "tombstone is deleted",
-		deadlinePasses: "deadline passes",
-		quarantineEnds: "quarantine ends",
-		codeExpires:    "code expires",
-	}[k]
+const firstByFault = preparesAgain
+
+var moveNames = [moveKinds]string{
+	begins:          "caller begins a pending change",
+	beginRefused:    "pending change is refused",
+	prepares:        "caller prepares",
+	prepareRefused:  "prepare is refused",
+	leavesPrepare:   "caller leaves, its prepare under way",
+	takesBack:       "caller takes back what it prepared in vain",
+	claims:          "caller claims",
+	claimRefused:    "claim is refused",
+	commits:         "caller commits",
+	commitRefused:   "commit is refused",
+	losesCommit:     "commit is sent, its answer lost",
+	decides:         "caller makes the change",
+	decisionRefused: "change is refused",
+	losesDecision:   "change is sent, its answer lost",
+	reads:           "caller reads",
+	swaps:           "caller swaps",
+	swapRefused:     "swap is refused",
+	losesSwap:       "swap is sent, its answer lost",
+	reports:         "caller reports",
+	givesUp:         "caller gives up",
+	latePrepare:     "prepare arrives late",
+	lateClaim:       "claim arrives late or again, or its release is lost in a crash",
+	lateCommit:      "commit arrives",
+	lateSwap:        "swap arrives",
+	lateDecision:    "change arrives late",
+	withdraws:       "caller calls it off",
+	withdrawsClaim:  "caller releases a claim, its operation gone",
+	abortsOverdue:   "helper aborts",
+	releases:        "release arrives",
+	clears:          "operation is cleared",
+	misses:          "claim is missed in the first half of a reading",
+	removes:         "obsolete claim is removed",
+	buries:          "tombstone is deleted",
+	deadlinePasses:  "deadline passes",
+	quarantineEnds:  "quarantine ends",
+	codeExpires:     "code expires by its key's bucket",
+	codeLapses:      "code expires by its record's bucket",
+	prepareLost:     "prepare is lost in a crash",
+	clearLost:       "clearing is lost in a crash",
+	preparesAgain:   "prepare arrives again",
+	abortLost:       "abort is lost in a crash",
+	claimLost:       "claim is lost in a crash",
 }
+
+func (k moveKind) String() string { return moveNames[k] }
 
 // keyed tells whether moves of this kind are about one key.
 func (k moveKind) keyed() bool {
 	switch k {
-	case claims, claimRefused, lateClaim, releases, judges, removes:
+	case claims, claimRefused, lateClaim, withdrawsClaim, releases, misses, removes, claimLost:
 		return true
 	}
 	return false
@@ -134,6 +163,7 @@ func (m *model) moves(s *state, emit func(move, *state)) {
 		m.lateMoves(s, t, try)
 		m.helperMoves(s, t, try)
 		m.timeMoves(s, t, try)
+		m.lossMoves(s, t, try)
 	}
 }
 

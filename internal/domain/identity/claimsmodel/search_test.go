@@ -1,6 +1,9 @@
 package claimsmodel
 
-import "slices"
+import (
+	"hash/maphash"
+	"slices"
+)
 
 // stateLimit ends a search that does not end by itself: some faults let
 // revisions grow for ever.
@@ -36,10 +39,19 @@ type visit struct {
 type searcher struct {
 	*model
 	only   rule // the rule to break, or "" for any
-	seen   map[state]struct{}
+	seeds  [2]maphash.Seed
+	seen   map[fingerprint]struct{}
 	visits []visit
 	next   []frontier
 	found
+}
+
+// fingerprint stands for a state: two hashes of it under independent seeds. That
+// two of a million states share it happens once in 10^26 searches.
+type fingerprint [2]uint64
+
+func (s *searcher) fingerprint(n *state) fingerprint {
+	return fingerprint{maphash.Comparable(s.seeds[0], *n), maphash.Comparable(s.seeds[1], *n)}
 }
 
 // frontier is a state whose moves have not been tried.
@@ -51,9 +63,11 @@ type frontier struct {
 // search walks all states until a rule is broken (the given one, or any for ""),
 // or no new state is left.
 func (m *model) search(only rule) found {
-	s := searcher{model: m, only: only, seen: map[state]struct{}{}}
+	s := searcher{model: m, only: only, seen: map[fingerprint]struct{}{}}
+	s.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 	s.sights = make([]bool, len(m.reaches))
-	s.reach(m.start(), visit{from: -1})
+	start := m.start()
+	s.reach(start, s.fingerprint(&start), visit{from: -1})
 	for len(s.next) > 0 && s.goesOn() {
 		level := s.next
 		s.next = nil
@@ -80,19 +94,22 @@ func (s *searcher) expand(from *frontier) {
 		s.took[by.kind]++
 		s.refused[by.t] = s.refused[by.t] || by.kind == claimRefused
 		way := visit{from.visit, by}
-		if s.asks(history) {
-			s.judge(history, s.wrongStep(&from.state, to), way)
+		for _, r := range stepRules {
+			if s.asks(r.rule) {
+				s.judge(r.rule, r.wrong(s.model, &from.state, to), way)
+			}
 		}
-		if _, old := s.seen[*to]; !old {
-			s.reach(*to, way)
+		print := s.fingerprint(to)
+		if _, old := s.seen[print]; !old {
+			s.reach(*to, print, way)
 		}
 	})
 }
 
 // reach takes in a new state.
-func (s *searcher) reach(n state, way visit) {
+func (s *searcher) reach(n state, print fingerprint, way visit) {
 	id := int32(len(s.visits))
-	s.seen[n] = struct{}{}
+	s.seen[print] = struct{}{}
 	s.visits = append(s.visits, way)
 	s.next = append(s.next, frontier{n, id})
 	for t := range n.runs {

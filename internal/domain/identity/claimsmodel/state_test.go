@@ -5,9 +5,9 @@ import "fmt"
 // The sizes of the model. Slot 0 of the changes means "no change", so that a
 // zero token is no token.
 const (
-	keyCount    = 2
+	keyCount    = 3
 	recordCount = 3
-	changeCount = 6
+	changeCount = 8
 )
 
 // key is one lookup key: a handle, an email or a device code.
@@ -16,9 +16,10 @@ type key uint8
 const (
 	x key = iota
 	y
+	z
 )
 
-func (k key) String() string { return [...]string{"x", "y"}[k] }
+func (k key) String() string { return "xyz"[k : k+1] }
 
 // keys is a set of keys, a bit each.
 type keys uint8
@@ -32,7 +33,15 @@ func setOf(ks ...key) (s keys) {
 
 func (s keys) has(k key) bool { return s&(1<<k) != 0 }
 
-func (s keys) String() string { return [...]string{"{}", "{x}", "{y}", "{x,y}"}[s] }
+func (s keys) String() string {
+	var list string
+	for k := range key(keyCount) {
+		if s.has(k) {
+			list += k.String()
+		}
+	}
+	return "{" + list + "}"
+}
 
 // record is one account or device.
 type record uint8
@@ -61,7 +70,9 @@ type state struct {
 // row is what a record's bucket holds of it.
 type row struct {
 	content
-	op operation
+	pending token // the pending change, by the change that began it; 0 for none
+	op      operation
+	cleared operation // cleared last, which a crash of the database may bring back
 }
 
 // content is the committed record, which only a committed change may alter.
@@ -93,10 +104,11 @@ const (
 	live
 	tombstone        // deleted; its remaining keys are in quarantine
 	expiredTombstone // deleted, and the quarantine is over
+	removed          // without a trace, but that its id is not used again
 )
 
 func (l life) String() string {
-	return [...]string{"absent", "live", "tombstone", "expired tombstone"}[l]
+	return [...]string{"absent", "live", "tombstone", "expired tombstone", "removed"}[l]
 }
 
 // operation is the prepared change on a row. The lists of keys that it carries
@@ -120,8 +132,8 @@ const (
 type claim struct {
 	token token
 	// stray says that this claim may rightly become an orphan: it arrived when
-	// its operation was no longer prepared, or its tombstone's quarantine ended.
-	// Decisions don't see it.
+	// its operation was no longer prepared, its prepare was lost, or its
+	// tombstone's quarantine ended. Decisions don't see it.
 	stray bool
 }
 
@@ -136,32 +148,34 @@ type run struct {
 
 	// What the prepare (or a touch's reading) wrote down.
 	base    uint8           // the revision that it was prepared from
-	notes   uint8           // the proposed record's notes
+	notes   uint8           // the record's notes; only a fault writes them back
 	added   keys            // new lookup links
 	dropped [keyCount]token // old lookup links, each with the token that backs it
 	saw     operation       // the operation that a touch read; only a fault writes it back
 
 	// What may be on its way.
-	posted    bool // the prepare was sent and has not arrived
-	arrived   bool // the prepare has arrived: claims may be on their way
-	asked     bool // a commit or a swap was sent, and may arrive (again)
-	released  keys // releases carried out since the decision, while the operation is on its row
-	condemned keys // keys whose claim under this token somebody judged unknown
+	posted   bool // the first message was sent, and has not arrived
+	arrived  bool // the prepare has arrived, and not in vain: claims may be on their way
+	asked    bool // a commit or a swap was sent, and may arrive (again)
+	released keys // releases carried out since the decision, while the operation is on its row
+	missed   keys // keys whose claim a slow reader missed in the first half of its reading
 
 	// History.
 	happened bool // committed
-	aborted  bool
-	expired  bool // the device code of this change is past its expiry
+	expired  bool // the device code of this change is past its expiry, by its key's bucket
+	lapsed   bool // the same by its record's bucket
 }
 
 // stage is how far a caller has come with a change.
 type stage uint8
 
 const (
-	idle    stage = iota
-	begun         // prepared, or read by a touch
-	waiting       // a commit's answer was lost
-	done          // the caller was told something, and goes on
+	idle     stage = iota
+	wishing        // began a pending change
+	working        // prepared, or read by a touch
+	inVain         // prepared a creation of what exists
+	settling       // knows its success, and cleans up
+	done           // the caller was told something, and goes on
 )
 
 // answer is what a caller was told.
@@ -170,7 +184,7 @@ type answer uint8
 const (
 	untold answer = iota
 	success
-	failure
+	failure // it made nothing happen
 	unknown // outcome_unknown
 )
 

@@ -1158,10 +1158,13 @@ type Sweep struct {
 	// Database Example: data1
 	Database string `json:"database"`
 
-	// Family Example: account
+	// Family In whose numbers. Events are in a family of their own, `event`.
+	//
+	// Example: account
 	Family string `json:"family"`
 
-	// Kind What it looks for, `operations` or `claims`.
+	// Kind What it looks for: `operations` and `claims` that were left unfinished; or, by the name
+	// of its task, what has had its time, `expired_codes` or `old_events` say.
 	Kind string `json:"kind"`
 
 	// Numbers How many of the database's numbers have been visited at all.
@@ -2013,8 +2016,9 @@ type ClientInterface interface {
 	// 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
 	// now: one and the same. 404 `account_not_found` when there is no such account. 429
 	// `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
-	// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
-	// another account approved it, or it was denied or revoked.
+	// minutes, or about 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+	// another account approved it, or it was denied or revoked. 422 `user_code_invalid` for what
+	// can't be a code, which counts as no guess.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2029,8 +2033,9 @@ type ClientInterface interface {
 	// 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
 	// now: one and the same. 404 `account_not_found` when there is no such account. 429
 	// `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
-	// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
-	// another account approved it, or it was denied or revoked.
+	// minutes, or about 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+	// another account approved it, or it was denied or revoked. 422 `user_code_invalid` for what
+	// can't be a code, which counts as no guess.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2043,7 +2048,9 @@ type ClientInterface interface {
 	// speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
 	// minutes. With a client there is a device code, for the device to poll with as that client;
 	// without one the application reads the device to see what becomes of it. 422
-	// `client_unknown` when the tenant has no such client, or an operator disabled it.
+	// `client_unknown` when the tenant has no such client, or an operator disabled it, and
+	// `scope_not_allowed` for a scope that the client may not ask for; 410 when the key's device
+	// was removed.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2056,7 +2063,9 @@ type ClientInterface interface {
 	// speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
 	// minutes. With a client there is a device code, for the device to poll with as that client;
 	// without one the application reads the device to see what becomes of it. 422
-	// `client_unknown` when the tenant has no such client, or an operator disabled it.
+	// `client_unknown` when the tenant has no such client, or an operator disabled it, and
+	// `scope_not_allowed` for a scope that the client may not ask for; 410 when the key's device
+	// was removed.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3110,8 +3119,9 @@ func (c *Client) DenyDevice(ctx context.Context, body DenyDeviceJSONRequestBody,
 // 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
 // now: one and the same. 404 `account_not_found` when there is no such account. 429
 // `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
-// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
-// another account approved it, or it was denied or revoked.
+// minutes, or about 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+// another account approved it, or it was denied or revoked. 422 `user_code_invalid` for what
+// can't be a code, which counts as no guess.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3136,8 +3146,9 @@ func (c *Client) LookupDeviceCodeWithBody(ctx context.Context, contentType strin
 // 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
 // now: one and the same. 404 `account_not_found` when there is no such account. 429
 // `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
-// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
-// another account approved it, or it was denied or revoked.
+// minutes, or about 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+// another account approved it, or it was denied or revoked. 422 `user_code_invalid` for what
+// can't be a code, which counts as no guess.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3160,7 +3171,9 @@ func (c *Client) LookupDeviceCode(ctx context.Context, body LookupDeviceCodeJSON
 // speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
 // minutes. With a client there is a device code, for the device to poll with as that client;
 // without one the application reads the device to see what becomes of it. 422
-// `client_unknown` when the tenant has no such client, or an operator disabled it.
+// `client_unknown` when the tenant has no such client, or an operator disabled it, and
+// `scope_not_allowed` for a scope that the client may not ask for; 410 when the key's device
+// was removed.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3183,7 +3196,9 @@ func (c *Client) CreateDeviceWithBody(ctx context.Context, params *CreateDeviceP
 // speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
 // minutes. With a client there is a device code, for the device to poll with as that client;
 // without one the application reads the device to see what becomes of it. 422
-// `client_unknown` when the tenant has no such client, or an operator disabled it.
+// `client_unknown` when the tenant has no such client, or an operator disabled it, and
+// `scope_not_allowed` for a scope that the client may not ask for; 410 when the key's device
+// was removed.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7126,8 +7141,9 @@ type ClientWithResponsesInterface interface {
 	// 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
 	// now: one and the same. 404 `account_not_found` when there is no such account. 429
 	// `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
-	// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
-	// another account approved it, or it was denied or revoked.
+	// minutes, or about 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+	// another account approved it, or it was denied or revoked. 422 `user_code_invalid` for what
+	// can't be a code, which counts as no guess.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7142,8 +7158,9 @@ type ClientWithResponsesInterface interface {
 	// 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
 	// now: one and the same. 404 `account_not_found` when there is no such account. 429
 	// `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
-	// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
-	// another account approved it, or it was denied or revoked.
+	// minutes, or about 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+	// another account approved it, or it was denied or revoked. 422 `user_code_invalid` for what
+	// can't be a code, which counts as no guess.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7156,7 +7173,9 @@ type ClientWithResponsesInterface interface {
 	// speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
 	// minutes. With a client there is a device code, for the device to poll with as that client;
 	// without one the application reads the device to see what becomes of it. 422
-	// `client_unknown` when the tenant has no such client, or an operator disabled it.
+	// `client_unknown` when the tenant has no such client, or an operator disabled it, and
+	// `scope_not_allowed` for a scope that the client may not ask for; 410 when the key's device
+	// was removed.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7169,7 +7188,9 @@ type ClientWithResponsesInterface interface {
 	// speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
 	// minutes. With a client there is a device code, for the device to poll with as that client;
 	// without one the application reads the device to see what becomes of it. 422
-	// `client_unknown` when the tenant has no such client, or an operator disabled it.
+	// `client_unknown` when the tenant has no such client, or an operator disabled it, and
+	// `scope_not_allowed` for a scope that the client may not ask for; 410 when the key's device
+	// was removed.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11563,8 +11584,9 @@ func (c *ClientWithResponses) DenyDeviceWithResponse(ctx context.Context, body D
 // 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
 // now: one and the same. 404 `account_not_found` when there is no such account. 429
 // `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
-// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
-// another account approved it, or it was denied or revoked.
+// minutes, or about 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+// another account approved it, or it was denied or revoked. 422 `user_code_invalid` for what
+// can't be a code, which counts as no guess.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11585,8 +11607,9 @@ func (c *ClientWithResponses) LookupDeviceCodeWithBodyWithResponse(ctx context.C
 // 404 `user_code_not_found` for a code that is wrong, has expired, or is another device's by
 // now: one and the same. 404 `account_not_found` when there is no such account. 429
 // `user_code_guesses_exceeded`, with Retry-After, after 10 wrong codes of one account in 10
-// minutes, or 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
-// another account approved it, or it was denied or revoked.
+// minutes, or about 1,000 of the tenant's. 409 `account_disabled`; 409 `device_decided` when
+// another account approved it, or it was denied or revoked. 422 `user_code_invalid` for what
+// can't be a code, which counts as no guess.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11605,7 +11628,9 @@ func (c *ClientWithResponses) LookupDeviceCodeWithResponse(ctx context.Context, 
 // speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
 // minutes. With a client there is a device code, for the device to poll with as that client;
 // without one the application reads the device to see what becomes of it. 422
-// `client_unknown` when the tenant has no such client, or an operator disabled it.
+// `client_unknown` when the tenant has no such client, or an operator disabled it, and
+// `scope_not_allowed` for a scope that the client may not ask for; 410 when the key's device
+// was removed.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11624,7 +11649,9 @@ func (c *ClientWithResponses) CreateDeviceWithBodyWithResponse(ctx context.Conte
 // speaks OAuth begins it at `POST /v1/oauth/device_authorization`. Its codes live for 15
 // minutes. With a client there is a device code, for the device to poll with as that client;
 // without one the application reads the device to see what becomes of it. 422
-// `client_unknown` when the tenant has no such client, or an operator disabled it.
+// `client_unknown` when the tenant has no such client, or an operator disabled it, and
+// `scope_not_allowed` for a scope that the client may not ask for; 410 when the key's device
+// was removed.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -20,7 +20,8 @@ type publicServer struct {
 // servePublic listens on address ("127.0.0.1:8080"; port 0 takes a free one) and
 // serves in the background. Its timeouts bound what a slow or silent client can
 // hold: the whole request must arrive within 20 seconds, and an answer may take
-// the API's own deadline and the time to send it.
+// the API's own deadline and the time to send it. The API gives more to the few
+// operations that the document gives a time of their own.
 func servePublic(ctx context.Context, address string, handler http.Handler, log *slog.Logger) (*publicServer, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {

@@ -1158,10 +1158,13 @@ type Sweep struct {
 	// Database Example: data1
 	Database string `json:"database"`
 
-	// Family Example: account
+	// Family In whose numbers. Events are in a family of their own, `event`.
+	//
+	// Example: account
 	Family string `json:"family"`
 
-	// Kind What it looks for, `operations` or `claims`.
+	// Kind What it looks for: `operations` and `claims` that were left unfinished; or, by the name
+	// of its task, what has had its time, `expired_codes` or `old_events` say.
 	Kind string `json:"kind"`
 
 	// Numbers How many of the database's numbers have been visited at all.

@@ -134,7 +134,8 @@ CREATE FUNCTION cleanup_ended_quarantines(
 
 -- The devices that deleted accounts still have links to; and a deleted account
 -- without any once, with the zero device, so that it can be noted. (Not behind a
--- place among its devices: that would lead back before them.)
+-- place among its devices: that would lead back before them.) Both limits bound
+-- what is read; one account more, since the one at the place may have no more.
 -- +goose StatementBegin
 CREATE FUNCTION cleanup_devices_of_deleted(
     p_number smallint, p_due timestamptz,
@@ -142,15 +143,20 @@ CREATE FUNCTION cleanup_devices_of_deleted(
 ) RETURNS TABLE (due_at timestamptz, tenant_id uuid, record_id uuid, token uuid)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
     BEGIN ATOMIC
-        SELECT a.deleted_at, a.tenant_id, a.account_id, coalesce(l.device_id, uuid '00000000-0000-0000-0000-000000000000') FROM accounts a
+        SELECT a.deleted_at, a.tenant_id, a.account_id, coalesce(l.device_id, uuid '00000000-0000-0000-0000-000000000000')
+          FROM (SELECT a.deleted_at, a.tenant_id, a.number, a.account_id,
+                       (a.deleted_at, a.tenant_id, a.account_id) > (p_after_time, p_after_tenant, p_after_record) AS is_behind FROM accounts a
+                 WHERE a.number::integer = p_number::integer AND a.status = 'deleted' AND a.devices_removed_at IS NULL
+                   AND a.deleted_at <= p_due
+                   AND (a.deleted_at, a.tenant_id, a.account_id) >= (p_after_time, p_after_tenant, p_after_record)
+                 ORDER BY a.deleted_at, a.tenant_id, a.account_id
+                 LIMIT p_limit + 1) a
           LEFT JOIN LATERAL (SELECT l.device_id FROM account_devices l
                               WHERE l.tenant_id = a.tenant_id AND l.number = a.number AND l.account_id = a.account_id
-                                AND ((a.deleted_at, a.tenant_id, a.account_id) > (p_after_time, p_after_tenant, p_after_record)
-                                     OR l.device_id > p_after_token)) l ON true
-         WHERE a.number::integer = p_number::integer AND a.status = 'deleted' AND a.devices_removed_at IS NULL
-           AND a.deleted_at <= p_due
-           AND (a.deleted_at, a.tenant_id, a.account_id) >= (p_after_time, p_after_tenant, p_after_record)
-           AND (l.device_id IS NOT NULL OR (a.deleted_at, a.tenant_id, a.account_id) > (p_after_time, p_after_tenant, p_after_record))
+                                AND l.device_id > CASE WHEN a.is_behind THEN uuid '00000000-0000-0000-0000-000000000000' ELSE p_after_token END
+                              ORDER BY l.device_id
+                              LIMIT p_limit) l ON true
+         WHERE l.device_id IS NOT NULL OR a.is_behind
          ORDER BY a.deleted_at, a.tenant_id, a.account_id, l.device_id
          LIMIT p_limit;
     END;

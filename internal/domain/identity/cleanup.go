@@ -65,6 +65,7 @@ func (t CleanupTask) Family() domain.Family {
 // cleanup is how a task does its work.
 type cleanup struct {
 	find  string        // the statement that reads a page
+	of    domain.Family // the records that it names
 	grace time.Duration // how long behind a candidate's time it is due
 	deal  func(context.Context, *cleaning) (int, error)
 }
@@ -94,25 +95,25 @@ const (
 func (s *Service) cleanup(task CleanupTask) (c cleanup, ok bool) {
 	switch task {
 	case CleanLapsedDevices:
-		return cleanup{sqlLapsedDevices, expiryGrace, each(s.removeLapsed)}, true
+		return cleanup{sqlLapsedDevices, domain.FamilyDevice, expiryGrace, each(s.removeLapsed)}, true
 	case CleanRevokedDevices:
-		return cleanup{sqlRevokedDevices, s.retention, each(s.removeRevoked)}, true
+		return cleanup{sqlRevokedDevices, domain.FamilyDevice, s.retention, each(s.removeRevoked)}, true
 	case CleanExpiredCodes:
-		return cleanup{sqlExpiredCodes, expiryGrace, s.releaseExpired}, true
+		return cleanup{sqlExpiredCodes, domain.FamilyDevice, expiryGrace, s.releaseExpired}, true
 	case CleanEndedQuarantines:
-		return cleanup{sqlEndedQuarantines, 0, each(s.endQuarantine)}, true
+		return cleanup{sqlEndedQuarantines, domain.FamilyAccount, 0, each(s.endQuarantine)}, true
 	case CleanDevicesOfDeleted:
-		return cleanup{sqlDevicesOfDeleted, 0, each(s.clearDeleted)}, true
+		return cleanup{sqlDevicesOfDeleted, domain.FamilyAccount, 0, each(s.clearDeleted)}, true
 	case CleanTombstones:
-		return cleanup{sqlTombstones, s.retention, s.removeTombstones}, true
+		return cleanup{sqlTombstones, domain.FamilyAccount, s.retention, s.removeTombstones}, true
 	case CleanDoubtfulLinks:
-		return cleanup{sqlDoubtfulLinks, linkGrace, each(s.settleLink)}, true
+		return cleanup{sqlDoubtfulLinks, domain.FamilyAccount, linkGrace, each(s.settleLink)}, true
 	case CleanExpiredChanges:
-		return cleanup{sqlExpiredChanges, expiryGrace, s.removeChanges}, true
+		return cleanup{sqlExpiredChanges, domain.FamilyAccount, expiryGrace, s.removeChanges}, true
 	case CleanOldGuesses:
-		return cleanup{sqlOldGuesses, 0, s.removeGuesses}, true
+		return cleanup{sqlOldGuesses, domain.FamilyAccount, 0, s.removeGuesses}, true
 	case CleanOldEvents:
-		return cleanup{sqlOldEvents, s.retention, s.removeEvents}, true
+		return cleanup{sqlOldEvents, domain.FamilyAccount, s.retention, s.removeEvents}, true
 	default:
 		return cleanup{}, false
 	}
@@ -154,7 +155,7 @@ func (w cleanup) candidates(ctx context.Context, tx pgx.Tx, c *sweepCursor, now 
 		var due *time.Time
 		var id domain.RecordID
 		err = row.Scan(&due, &found.tenant, &id, &found.token)
-		found.deadline, found.record = orZero(due), refTo(c.family, id)
+		found.deadline, found.record = orZero(due), refTo(w.of, id)
 		return found, err
 	})
 }

@@ -37,10 +37,10 @@ func (s *Service) removeEvents(ctx context.Context, c *cleaning) (removed int, e
 	for range eventBatches {
 		n, err := s.removeEventBatch(ctx, c)
 		removed += n
-		if err != nil || n < eventBatch {
+		if err != nil {
 			return removed, err
 		}
-		if err := s.reach(ctx, "cleanup events removed"); err != nil {
+		if err := s.reach(ctx, "cleanup events removed"); err != nil || n < eventBatch {
 			return removed, err
 		}
 	}

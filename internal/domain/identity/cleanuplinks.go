@@ -30,7 +30,7 @@ func (s *Service) clearDeleted(ctx context.Context, c *cleaning, found candidate
 }
 
 // endDevice sees to it that a device is not the account's, and never will be. It
-// can't tell that of one that changes meanwhile.
+// can't say so of one that changes meanwhile, or whose creation is under way.
 func (s *Service) endDevice(ctx context.Context, tenant domain.TenantID, id domain.DeviceID, account domain.AccountID) (ended bool, err error) {
 	is := func(d *deviceRow) bool { return d.Account == account }
 	err = s.changeDevice(ctx, tenant, id, func(c *deviceChange) error {
@@ -42,7 +42,8 @@ func (s *Service) endDevice(ctx context.Context, tenant domain.TenantID, id doma
 	})
 	switch {
 	case errors.Is(err, errNoDevice):
-		return true, nil
+		r, err := s.read(ctx, tenant, deviceRef(id), false)
+		return err == nil && r.device == nil && r.operation == nil, err
 	case err != nil || ended:
 		return ended, err
 	}

@@ -77,6 +77,9 @@ func (s *Service) sweep(ctx context.Context, database string, cursor sweepCursor
 		return SweepStep{Busy: p.busy}, err
 	}
 	step := SweepStep{Visited: len(p.found), Done: p.last}
+	if step.Visited == 0 {
+		return step, nil
+	}
 	// A candidate that can't be dealt with now, because its tenant is suspended or
 	// another database is down, is met again in the next pass.
 	step.Recovered, err = deal(ctx, p)

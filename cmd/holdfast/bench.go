@@ -20,7 +20,7 @@ func newBench(environ []string) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newBenchIdentity(environ), newReferenceServer(environ))
+	command.AddCommand(newBenchIdentity(environ), newBenchScale(environ), newReferenceServer(environ))
 	return command
 }
 
@@ -28,7 +28,7 @@ func newBenchIdentity(environ []string) *cobra.Command {
 	options := bench.Options{Environ: environ}
 	command := &cobra.Command{
 		Use:   "identity",
-		Short: "Measure the creation, lookup and reading of accounts",
+		Short: "Measure what applications do most with accounts and devices",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			options.Log = command.ErrOrStderr()
@@ -43,6 +43,25 @@ func newBenchIdentity(environ []string) *cobra.Command {
 	command.Flags().StringVar(&options.Only, "only", "", "measure only what has this in its name")
 	command.Flags().StringVar(&options.Profile, "profile", "", "a folder for CPU profiles of the API")
 	command.Flags().IntVar(&options.Readers, "accounts", 20_000, "accounts to read from")
+	return command
+}
+
+func newBenchScale(environ []string) *cobra.Command {
+	options := bench.ScaleOptions{Environ: environ}
+	command := &cobra.Command{
+		Use:   "scale",
+		Short: "Import, list and delete many accounts, one by one",
+		Long:  "Import, list and delete many accounts, one by one, on one data database. It fails if one is missed, or a claim is left that is not of a quarantined handle.",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			options.Log = command.ErrOrStderr()
+			return bench.Scale(command.Context(), options, func(s bench.Stage) {
+				fmt.Fprintf(command.OutOrStdout(), "%-8s %7d in %8v, %6.0f/s, the API's memory at most %d MiB\n",
+					s.What, s.Count, s.Elapsed.Round(time.Millisecond), s.Rate(), s.Memory>>20)
+			})
+		},
+	}
+	command.Flags().IntVar(&options.Accounts, "accounts", 100_000, "how many")
 	return command
 }
 

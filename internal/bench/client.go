@@ -28,6 +28,13 @@ func newClient(base string, callers int) *client {
 	}}}
 }
 
+// The media types of bodies.
+const (
+	mediaJSON  = "application/json"
+	mediaForm  = "application/x-www-form-urlencoded"
+	mediaLines = "application/x-ndjson"
+)
+
 // call sends a request and demands the status. With into it decodes the answer,
 // without it only reads it.
 func (c *client) call(ctx context.Context, method, path string, body any, status int, into any) error {
@@ -47,12 +54,34 @@ func (c *client) call(ctx context.Context, method, path string, body any, status
 		return err
 	}
 	if payload != nil {
-		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Content-Type", mediaJSON)
 	}
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	return c.do(request, status, into)
+}
+
+// send sends a body of another media type than JSON, and reads the answer.
+func (c *client) send(ctx context.Context, path, media string, body []byte, status int) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", media)
+	if c.token != "" && media != mediaForm {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != status {
+		err = fmt.Errorf("POST %s answered %d: %.1000s", path, response.StatusCode, answer)
+	}
+	return answer, err
 }
 
 func (c *client) do(request *http.Request, status int, into any) error {

@@ -32,9 +32,11 @@ type Options struct {
 const (
 	creators = 64
 	readers  = 32
+	changers = 64
+	pollers  = 64
 )
 
-// Identity measures creation, lookup and reading beside their references.
+// Identity measures what applications do most beside what each is compared with.
 func Identity(ctx context.Context, o Options) ([]Outcome, error) {
 	s, err := newStack(ctx, o.Environ, creators, o.Log)
 	if err != nil {
@@ -57,6 +59,10 @@ func Identity(ctx context.Context, o Options) ([]Outcome, error) {
 		return nil, err
 	}
 	bare := get(reference, func(i int) string { return "/reference/" + referenceIDs[i%len(referenceIDs)] })
+	devices, err := s.authorize(ctx, pollers*16)
+	if err != nil {
+		return nil, err
+	}
 	comparisons := []Comparison{
 		{
 			What: "create account", AtLeast: 0.3,
@@ -75,6 +81,24 @@ func Identity(ctx context.Context, o Options) ([]Outcome, error) {
 			Product:   fmt.Sprintf("GET /v1/accounts/{account_id}, %d callers", readers),
 			Reference: "the same bare handler",
 			product:   get(s.tenant, func(i int) string { return "/v1/accounts/" + ids[i%len(ids)] }), reference: bare,
+		},
+		{
+			What:      "import account",
+			Product:   fmt.Sprintf("POST /v1/accounts/import, %d lines a request, %d callers, one tenant", importLines, importers),
+			Reference: fmt.Sprintf("the same pgbench insert, %d clients", creators),
+			product:   s.importing(), reference: s.pgbench(pgbenchScript, creators),
+		},
+		{
+			What:      "change email",
+			Product:   fmt.Sprintf("begin and confirm, two requests a change, %d callers", changers),
+			Reference: fmt.Sprintf("pgbench, one update of a unique column a transaction, %d clients", changers),
+			product:   s.changeEmail(ids), reference: s.pgbench(pgbenchChange(o.Readers), changers),
+		},
+		{
+			What:      "poll device",
+			Product:   fmt.Sprintf("POST /v1/oauth/token for %d pending devices, %d callers", len(devices), pollers),
+			Reference: fmt.Sprintf("a bare Echo handler with one update by primary key that doesn't wait for the disk, %d callers", pollers),
+			product:   s.poll(devices), reference: touch(newClient(reference.base, pollers), referenceIDs),
 		},
 	}
 	var outcomes []Outcome

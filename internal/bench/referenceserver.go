@@ -7,15 +7,19 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/labstack/echo/v4"
 
 	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
+const sqlTouchReference = `UPDATE bench_reference SET created_at = now() WHERE id = $1`
+
 const sqlReadReference = `SELECT id::text, handle, email, display_name, attributes, created_at FROM bench_reference WHERE id = $1`
 
-// ServeReference is the bare handler that reads are compared with: Echo, one
-// read by primary key, JSON. It serves on a free port, which it prints, until
+// ServeReference is the bare handlers that requests are compared with: Echo, one
+// read by primary key as JSON, or one update that doesn't wait for the disk. It
+// serves on a free port, which it prints, until
 // the context ends.
 func ServeReference(ctx context.Context, environ []string, ready func(address string)) error {
 	c, err := config.Load(config.Schema, environ)
@@ -43,6 +47,16 @@ func ServeReference(ctx context.Context, environ []string, ready func(address st
 			return err
 		}
 		return c.JSON(http.StatusOK, r)
+	})
+	// What is sent together is one transaction.
+	e.POST("/reference/:id", func(c echo.Context) error {
+		batch := &pgx.Batch{}
+		batch.Queue("SET LOCAL synchronous_commit = off")
+		batch.Queue(sqlTouchReference, c.Param("id"))
+		if err := pool.SendBatch(c.Request().Context(), batch).Close(); err != nil {
+			return err
+		}
+		return c.NoContent(http.StatusNoContent)
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -23,6 +23,7 @@ type stack struct {
 	api     *launch.Process
 	private *client // the API's private port
 	tenant  *client // calls as a principal of the tenant
+	oauth   string  // the tenant's public client
 	owner   *pgxpool.Pool
 	config  config.Config
 }
@@ -57,7 +58,7 @@ func newStack(ctx context.Context, environ []string, callers int, log io.Writer)
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	if s.tenant, err = newTenant(ctx, "http://"+s.api.Address, variable(environ, "HOLDFAST_OPERATOR_KEY"), callers); err != nil {
+	if s.tenant, s.oauth, err = newTenant(ctx, "http://"+s.api.Address, variable(environ, "HOLDFAST_OPERATOR_KEY"), callers); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -99,34 +100,38 @@ func openOwner(ctx context.Context, c config.Config) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, pool)
 }
 
-// newTenant makes a tenant as the first operator, and a client that calls as a
-// principal of it.
-func newTenant(ctx context.Context, base, operatorKey string, callers int) (*client, error) {
+// newTenant makes a tenant as the first operator, a client that calls as a
+// principal of it, and a public OAuth client, whose id it gives.
+func newTenant(ctx context.Context, base, operatorKey string, callers int) (*client, string, error) {
 	operator := newClient(base, 1)
 	if err := operator.logIn(ctx, operatorKey); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	var tenant, principal struct {
+	var tenant, principal, public struct {
 		ID string `json:"id"`
 	}
 	name := map[string]any{"name": "bench-" + strings.ToLower(randomText(8))}
 	if err := operator.call(ctx, http.MethodPost, "/v1/tenants", name, http.StatusCreated, &tenant); err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	app := map[string]any{"name": "bench", "scopes": []string{"play"}, "verification_uri": "https://example.com/device"}
+	if err := operator.call(ctx, http.MethodPost, "/v1/tenants/"+tenant.ID+"/clients", app, http.StatusCreated, &public); err != nil {
+		return nil, "", err
 	}
 	principals := "/v1/tenants/" + tenant.ID + "/principals"
 	asked := map[string]any{"name": "bench", "scopes": []string{"identity:read", "identity:write"}}
 	if err := operator.call(ctx, http.MethodPost, principals, asked, http.StatusCreated, &principal); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var key struct {
 		Key string `json:"api_key"`
 	}
 	keys := principals + "/" + principal.ID + "/api-keys"
 	if err := operator.call(ctx, http.MethodPost, keys, map[string]any{"label": "bench"}, http.StatusCreated, &key); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	caller := newClient(base, callers)
-	return caller, caller.logIn(ctx, key.Key)
+	return caller, public.ID, caller.logIn(ctx, key.Key)
 }
 
 // logIn buys a token with an API key.
@@ -140,7 +145,7 @@ func (c *client) logIn(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Content-Type", mediaForm)
 	request.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("hf_"+parts[1]+":"+parts[2])))
 	var token struct {
 		AccessToken string `json:"access_token"`

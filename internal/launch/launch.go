@@ -28,6 +28,9 @@ type Process struct {
 	err     error
 }
 
+// PID is the process's id.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
 // readyLine is the one line that a program prints when it serves, with its
 // address if it has one.
 var readyLine = regexp.MustCompile(`^The \S+ (?:listens on http://(\S+)|is ready)`)

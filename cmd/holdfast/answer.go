@@ -10,8 +10,9 @@ import (
 
 // answer is what a command prints: a value for scripts, and the same for people.
 type answer struct {
-	value any                   // nil where there is nothing to tell but that it is done
-	write func(io.Writer) error // for people
+	value   any                   // nil where there is nothing to tell but that it is done
+	write   func(io.Writer) error // for people
+	differs bool                  // what was asked about is not as it should be
 }
 
 func (a answer) print(out io.Writer, asJSON bool) error {
@@ -44,7 +45,7 @@ type field[T any] struct {
 
 // table shows things in lines under the names of the fields.
 func (v view[T]) table(things []T) answer {
-	return answer{things, func(out io.Writer) error {
+	return answer{value: things, write: func(out io.Writer) error {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for i, f := range v {
 			fmt.Fprint(table, f.name, v.end(i))
@@ -68,7 +69,7 @@ func (v view[T]) end(i int) string {
 
 // one shows a single thing, a line a field.
 func (v view[T]) one(thing T) answer {
-	return answer{thing, func(out io.Writer) error {
+	return answer{value: thing, write: func(out io.Writer) error {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, f := range v {
 			fmt.Fprintf(table, "%s\t%s\n", f.name, f.of(thing))

@@ -167,27 +167,27 @@ func TestCommands_ListsGoOnBehindTheFirstPage(t *testing.T) {
 func TestSweeps_ShowsProgressAndAsksForOneOfEachDatabase(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "data1", "data2")
-	if got := told[[]holdfast.Sweep](t, s, "sweeps"); got == nil || len(got) != 0 {
+	if got := told[[]holdfast.Sweep](t, s, "identity", "sweep"); got == nil || len(got) != 0 {
 		t.Errorf("before any sweep there are %v", got)
 	}
 	worker := identity.New(s.installation.Router(t, postgres.RoleWorker), nil, identity.Options{})
 	_, err := worker.SweepOperations(t.Context(), "data1", domain.FamilyAccount, 0, 50)
 	must(t, err)
-	lines := strings.Split(s.said(t, "sweeps"), "\n")
+	lines := strings.Split(s.said(t, "identity", "sweep"), "\n")
 	row := regexp.MustCompile(`^data1 +operations +account +1 +1 +(\S+) +0 +0$`).FindStringSubmatch(lines[1])
 	if len(lines) != 3 || row == nil {
-		t.Fatalf("sweeps says\n%s", strings.Join(lines, "\n"))
+		t.Fatalf("identity sweep says\n%s", strings.Join(lines, "\n"))
 	}
 	if _, err := time.Parse(time.RFC3339, row[1]); err != nil {
 		t.Error(err)
 	}
 	first := "DATABASE  SWEEP\ndata1     asked for\ndata2     asked for\n"
-	if diff := cmp.Diff(first, s.said(t, "sweeps", "run")); diff != "" {
-		t.Errorf("sweeps run (-want +got):\n%s", diff)
+	if diff := cmp.Diff(first, s.said(t, "identity", "sweep", "run")); diff != "" {
+		t.Errorf("identity sweep run (-want +got):\n%s", diff)
 	}
 	again := strings.ReplaceAll(first, "asked for", "waiting or under way already")
-	if diff := cmp.Diff(again, s.said(t, "sweeps", "run")); diff != "" {
-		t.Errorf("sweeps run, again (-want +got):\n%s", diff)
+	if diff := cmp.Diff(again, s.said(t, "identity", "sweep", "run")); diff != "" {
+		t.Errorf("identity sweep run, again (-want +got):\n%s", diff)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestCommands_ErrorsAreInPlainWords(t *testing.T) {
 		"no verification URI":     {operator, "client create " + nobody + " tv", exitUsage, `^holdfast: required flag\(s\) "verification-uri" not set\n`},
 		"no scopes":               {operator, "operator create second", exitUsage, `^holdfast: required flag\(s\) "scopes" not set\n`},
 		"a time that is none":     {operator, "operator key create " + nobody + " --expires-at tomorrow", exitUsage, `^holdfast: invalid argument "tomorrow"`},
-		"a command that is none":  {operator, "sweeps rnu", exitUsage, `^holdfast: unknown command "rnu"`},
+		"a command that is none":  {operator, "identity sweep rnu", exitUsage, `^holdfast: unknown command "rnu"`},
 		"an expiry that has been": {operator, "operator key create " + nobody + " --expires-at 2020-01-01T00:00:00Z", exitFailed, `expir`},
 	} {
 		t.Run(name, func(t *testing.T) {

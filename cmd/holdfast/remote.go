@@ -37,27 +37,40 @@ type caller struct {
 	url, key string
 }
 
+// connect makes a caller with the key of the environment.
+func (r *remote) connect() (caller, error) {
+	c, err := config.Load(config.CommandLine, r.environ)
+	if err != nil {
+		return caller{}, exitError{exitUsage, fmt.Errorf("the configuration is wrong:\n%w", err)}
+	}
+	api := caller{url: c.URL, key: c.APIKey.Reveal()}
+	api.ClientWithResponses, err = holdfast.Connect(api.url, api.key)
+	return api, err
+}
+
 // call makes what a command runs: it asks the API, and prints what it is given.
 func (r *remote) call(ask func(ctx context.Context, api caller, args []string) (answer, error)) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
-		c, err := config.Load(config.CommandLine, r.environ)
+		api, err := r.connect()
 		if err != nil {
-			return exitError{exitUsage, fmt.Errorf("the configuration is wrong:\n%w", err)}
-		}
-		api := caller{url: c.URL, key: c.APIKey.Reveal()}
-		if api.ClientWithResponses, err = holdfast.Connect(api.url, api.key); err != nil {
 			return err
 		}
 		given, err := ask(command.Context(), api, args)
 		if err != nil {
 			return plain(api.url, err)
 		}
-		return given.print(command.OutOrStdout(), r.asJSON)
+		if err := given.print(command.OutOrStdout(), r.asJSON); err != nil {
+			return err
+		}
+		if given.differs {
+			return exitError{code: exitDiffers}
+		}
+		return nil
 	}
 }
 
-// arguments takes one argument of each name, in this order. All but NAME are
-// ids: what isn't one must not become a part of a path.
+// arguments takes one argument of each name, in this order. All but NAME and FILE
+// are ids: what isn't one must not become a part of a path.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) != len(names) {
@@ -74,7 +87,7 @@ func arguments(names ...string) cobra.PositionalArgs {
 
 func isA(name, argument string) bool {
 	switch name {
-	case "NAME":
+	case "NAME", "FILE":
 		return true
 	case "CLIENT":
 		_, ok := tenancy.ParseClientIDText(argument)

@@ -48,7 +48,7 @@ func serve(t *testing.T, databases ...string) *service {
 	inserter, err := jobs.NewInserter(router.Control(), tel)
 	must(t, err)
 	api, err := httpapi.New(httpapi.Options{
-		Document: web.OpenAPI, Directory: identity.New(router, nil, identity.Options{}), Administration: store, Tokens: s.tokens,
+		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}), Administration: store, Tokens: s.tokens,
 		Jobs: inserter, Databases: databases, CursorSecrets: [][]byte{secret[:]}, Log: tel.Log, Tracers: tel.Tracers, Meters: tel.Meters,
 	})
 	must(t, err)

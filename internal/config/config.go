@@ -14,6 +14,7 @@ const (
 	API         Process = "api"
 	Worker      Process = "worker"
 	Schema      Process = "schema" // "holdfast schema …"
+	Check       Process = "check"  // "holdfast identity check"
 	CommandLine Process = "cli"    // the other commands of "holdfast", which call the API
 )
 
@@ -66,7 +67,7 @@ func (c Config) Postgres() postgres.Settings {
 		Pooler:    c.Pooler,
 	}
 	switch c.Process {
-	case API:
+	case API, Check: // the only role that may list the tenants
 		s.Role, s.Password = postgres.RoleAPI, c.APIPassword.Reveal()
 	case Worker:
 		s.Role, s.Password = postgres.RoleWorker, c.WorkerPassword.Reveal()

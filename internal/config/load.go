@@ -54,10 +54,10 @@ func (l *loader) load() Config {
 	c.Pooler = l.pooler(v.Pooler)
 
 	c.OwnerPassword = l.password("HOLDFAST_OWNER_PASSWORD", v.OwnerPassword, l.process == Schema)
-	c.APIPassword = l.password("HOLDFAST_API_PASSWORD", v.APIPassword, l.process == API)
+	c.APIPassword = l.password("HOLDFAST_API_PASSWORD", v.APIPassword, l.process == API || l.process == Check)
 	c.WorkerPassword = l.password("HOLDFAST_WORKER_PASSWORD", v.WorkerPassword, l.process == Worker)
-	if l.process == Schema {
-		c.PoolSize = schemaPoolSize
+	if l.process == Schema || l.process == Check {
+		c.PoolSize = commandPoolSize
 		return c
 	}
 
@@ -76,9 +76,9 @@ func (l *loader) load() Config {
 	return c
 }
 
-// schemaPoolSize: the schema's commands work on one thing at a time, and hold a
-// lock beside it.
-const schemaPoolSize = 4
+// commandPoolSize: a command works on one thing of each database at a time. The
+// schema's hold a lock beside it, and a check reads what is on other databases.
+const commandPoolSize = 4
 
 func (l *loader) environment(text string) Environment {
 	switch e := Environment(text); e {

@@ -120,6 +120,7 @@ func TestLoad_AProcessReadsOnlyItsOwn(t *testing.T) {
 	}{
 		{config.Worker, postgres.Settings{Role: postgres.RoleWorker, Password: "worker-secret", PoolSize: 12}},
 		{config.Schema, postgres.Settings{Role: postgres.RoleOwner, Password: "owner-secret", PoolSize: 4}},
+		{config.Check, postgres.Settings{Role: postgres.RoleAPI, Password: "api-secret", PoolSize: 4}},
 	}
 	for _, test := range tests {
 		c, err := config.Load(test.process, environ)
@@ -207,6 +208,7 @@ func TestLoad_TellsWhatIsMissing(t *testing.T) {
 			"HOLDFAST_ISSUER: is required", "HOLDFAST_SERVER_KEYS: is required"},
 		config.Worker:      {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_WORKER_PASSWORD: is required"},
 		config.Schema:      {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_OWNER_PASSWORD: is required"},
+		config.Check:       {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_API_PASSWORD: is required"},
 		config.CommandLine: {"HOLDFAST_API_KEY: is required"},
 	}
 	for process, want := range tests {
@@ -284,7 +286,7 @@ func TestLoad_ShowsNoSecret(t *testing.T) {
 		"HOLDFAST_URL", "HOLDFAST_API_KEY",
 	} {
 		for _, form := range []string{"%s", "%s\x00", "postgres://u:%s@h/d", "postgres://%s:%%zz@h/d", "data1=postgres://u:%s@h/d", "k:%s", "hf_%s_x"} {
-			for _, process := range []config.Process{config.API, config.Worker, config.Schema, config.CommandLine} {
+			for _, process := range []config.Process{config.API, config.Worker, config.Schema, config.Check, config.CommandLine} {
 				_, err := config.Load(process, full(variable+"="+fmt.Sprintf(form, secret)))
 				if err != nil && strings.Contains(err.Error(), secret) {
 					t.Errorf("%s: %v", variable, err)
@@ -296,7 +298,7 @@ func TestLoad_ShowsNoSecret(t *testing.T) {
 
 func TestConfig_NoFormattingShowsASecret(t *testing.T) {
 	t.Parallel()
-	for _, process := range []config.Process{config.API, config.Worker, config.Schema, config.CommandLine} {
+	for _, process := range []config.Process{config.API, config.Worker, config.Schema, config.Check, config.CommandLine} {
 		c, err := config.Load(process, full("HOLDFAST_POOLER=none"))
 		if err != nil {
 			t.Fatal(err)

@@ -14,14 +14,14 @@ import (
 type variables struct {
 	Environment string `env:"HOLDFAST_ENVIRONMENT" read:"api worker schema" envDefault:"production" help:"\"development\", \"staging\" or \"production\""`
 
-	ControlURL string `env:"HOLDFAST_CONTROL_URL" read:"api worker schema" default:"required" help:"The control database: \"postgres://HOST:PORT/NAME\", without a user; parameters such as \"sslmode\" may follow"`
-	DataURLs   string `env:"HOLDFAST_DATA_URLS" read:"api worker schema" default:"\"main=\" and the control database" help:"The data databases: \"data1=postgres://… data2=postgres://…\""`
-	Placement  string `env:"HOLDFAST_PLACEMENT" read:"api worker schema" default:"all on the only data database" help:"Which of the numbers 0 to 63 lives on which data database: \"data1=0-31 data2=32-60,61,62-63\""`
+	ControlURL string `env:"HOLDFAST_CONTROL_URL" read:"api worker schema check" default:"required" help:"The control database: \"postgres://HOST:PORT/NAME\", without a user; parameters such as \"sslmode\" may follow"`
+	DataURLs   string `env:"HOLDFAST_DATA_URLS" read:"api worker schema check" default:"\"main=\" and the control database" help:"The data databases: \"data1=postgres://… data2=postgres://…\""`
+	Placement  string `env:"HOLDFAST_PLACEMENT" read:"api worker schema check" default:"all on the only data database" help:"Which of the numbers 0 to 63 lives on which data database: \"data1=0-31 data2=32-60,61,62-63\""`
 	PoolSize   string `env:"HOLDFAST_POOL_SIZE" read:"api worker" default:"4 for each core" help:"Connections to each database"`
-	Pooler     string `env:"HOLDFAST_POOLER" read:"api worker schema" envDefault:"none" help:"\"transaction\" when a transaction-mode pooler such as pgbouncer stands before the databases; the schema needs direct connections"`
+	Pooler     string `env:"HOLDFAST_POOLER" read:"api worker schema check" envDefault:"none" help:"\"transaction\" when a transaction-mode pooler such as pgbouncer stands before the databases; the schema needs direct connections"`
 
 	OwnerPassword  string `env:"HOLDFAST_OWNER_PASSWORD" read:"schema" default:"required" help:"Of the role holdfast_owner, who owns the databases and may make roles"`
-	APIPassword    string `env:"HOLDFAST_API_PASSWORD" read:"api schema" default:"required by the API" help:"Of the role holdfast_api; \"schema up\" sets it when it is given"`
+	APIPassword    string `env:"HOLDFAST_API_PASSWORD" read:"api schema check" default:"required by the API and by checks" help:"Of the role holdfast_api; \"schema up\" sets it when it is given"`
 	WorkerPassword string `env:"HOLDFAST_WORKER_PASSWORD" read:"worker schema" default:"required by the worker" help:"Of the role holdfast_worker; \"schema up\" sets it when it is given"`
 
 	ServerKeys        string `env:"HOLDFAST_SERVER_KEYS" read:"api" default:"required" help:"The keys that secrets derive from: \"ID:KEY ID:KEY …\", each key 64 hexadecimal digits. The first is used; the others still verify"`

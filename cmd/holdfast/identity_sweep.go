@@ -30,8 +30,8 @@ var askedSweepView = view[holdfast.AskedSweep]{
 	}},
 }
 
-func newSweeps(r *remote) *cobra.Command {
-	command := r.noun("sweeps", "Show how far the sweeps are, which finish what requests left", newSweepsRun(r))
+func newIdentitySweep(r *remote) *cobra.Command {
+	command := r.noun("sweep", "Show how far the sweeps are, which finish what requests left", newIdentitySweepRun(r))
 	command.RunE = r.call(func(ctx context.Context, api caller, _ []string) (answer, error) {
 		sweeps, err := api.ListSweepsWithResponse(ctx)
 		if err != nil {
@@ -42,7 +42,7 @@ func newSweeps(r *remote) *cobra.Command {
 	return command
 }
 
-func newSweepsRun(r *remote) *cobra.Command {
+func newIdentitySweepRun(r *remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "run",
 		Short: "Ask for a sweep of every data database, now",

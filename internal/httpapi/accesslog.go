@@ -5,11 +5,14 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // logAccess writes one line a request: what was called, by its template and
-// never by its path, and how it ended. Its ids come with the context. Probes
-// are for debugging only.
+// never by its path, and how it ended. Its ids come with the context, but for
+// those of a public client, which is known only once its form has been read.
+// Probes are for debugging only.
 func (s *server) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		begun := time.Now()
@@ -27,19 +30,21 @@ func (s *server) logAccess(next echo.HandlerFunc) echo.HandlerFunc {
 		if !s.log.Enabled(ctx, level) {
 			return err
 		}
-		attrs := [6]slog.Attr{
+		var room [8]slog.Attr
+		attrs := append(room[:0],
 			slog.String("method", knownMethod(c.Request().Method)),
 			slog.String("route", template),
 			slog.Int("status", c.Response().Status),
 			slog.Duration("took", time.Since(begun)),
 			slog.Int64("bytes", c.Response().Size),
-			slog.String("code", call.code),
+		)
+		if call.code != "" {
+			attrs = append(attrs, slog.String("code", call.code))
 		}
-		known := attrs[:]
-		if call.code == "" {
-			known = attrs[:5]
+		if client := call.client; !client.ID.IsZero() {
+			attrs = append(attrs, slog.String("tenant_id", client.Tenant.String()), slog.String("client_id", tenancy.ClientIDText(client.ID)))
 		}
-		s.log.LogAttrs(ctx, level, "request", known...)
+		s.log.LogAttrs(ctx, level, "request", attrs...)
 		return err
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 func (a *testAPI) lines(t *testing.T) []map[string]any {
@@ -34,6 +36,8 @@ func TestAccessLog_NamesTheRouteTheOutcomeAndWhose(t *testing.T) {
 	a.do(t, request{method: "GET", target: "/v1/accounts?email=ada@example.com", headers: []string{"X-Request-Id: r2"}})
 	a.do(t, request{method: "GET", target: "/ada@example.com", headers: []string{"X-Request-Id: r3"}, anonymous: true})
 	a.do(t, request{method: "GET", target: "/livez", headers: []string{"X-Request-Id: r4"}})
+	a.form(t, "revoke", "token=rt&"+theClientID, "X-Request-Id: r5")
+	a.form(t, "revoke", "token=rt&client_id=hfc_1", "X-Request-Id: r6")
 
 	const nobody = "00000000-0000-0000-0000-000000000000"
 	want := []map[string]any{
@@ -43,6 +47,9 @@ func TestAccessLog_NamesTheRouteTheOutcomeAndWhose(t *testing.T) {
 			"request_id": "r2", "tenant_id": testTenant.String(), "principal_id": nobody},
 		{"level": "INFO", "msg": "request", "method": "GET", "route": "", "status": 404.0, "code": "route_not_found", "request_id": "r3"},
 		{"level": "DEBUG", "msg": "request", "method": "GET", "route": "/livez", "status": 200.0, "request_id": "r4"},
+		{"level": "INFO", "msg": "request", "method": "POST", "route": "/v1/oauth/revoke", "status": 200.0,
+			"request_id": "r5", "tenant_id": testTenant.String(), "client_id": tenancy.ClientIDText(knownClient)},
+		{"level": "INFO", "msg": "request", "method": "POST", "route": "/v1/oauth/revoke", "status": 401.0, "code": "invalid_client", "request_id": "r6"},
 	}
 	if diff := cmp.Diff(want, a.lines(t)); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)

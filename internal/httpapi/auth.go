@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 
@@ -39,15 +40,20 @@ func (s *server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			return err
 		}
 		call.scope = scope
-		if span := trace.SpanFromContext(ctx); span.IsRecording() {
-			span.SetAttributes(attribute.String("holdfast.tenant_id", scope.Tenant.String()))
-		}
+		nameTenant(ctx, scope.Tenant)
 		ctx = telemetry.With(ctx, slog.String("tenant_id", scope.Tenant.String()), slog.String("principal_id", scope.Principal.String()))
 		c.SetRequest(r.WithContext(ctx))
 		if !admits(scope, call.operation.scope) {
 			return insufficient(call.operation.scope)
 		}
 		return next(c)
+	}
+}
+
+// nameTenant puts the tenant on the request's span.
+func nameTenant(ctx context.Context, tenant domain.TenantID) {
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		span.SetAttributes(attribute.String("holdfast.tenant_id", tenant.String()))
 	}
 }
 

@@ -10,12 +10,13 @@ import (
 // context and belongs to the request's goroutine.
 type call struct {
 	requestID     string
-	operation     *operation    // nil where no route matched
-	authorization []string      // the header, for the token endpoint, which the document calls public
-	scope         tenancy.Scope // zero for a public operation
-	body          []byte        // the JSON text that was validated, nil without
-	lines         *lines        // the body, where it is a stream
-	code          string        // of the problem that was answered, for the log
+	operation     *operation     // nil where no route matched
+	authorization []string       // the header, for the token endpoint, which the document calls public
+	scope         tenancy.Scope  // zero for a public operation
+	client        tenancy.Client // zero but for what a public client calls
+	body          []byte         // the JSON text that was validated, nil without
+	lines         *lines         // the body, where it is a stream
+	code          string         // of the problem that was answered, for the log
 }
 
 type callKey struct{}

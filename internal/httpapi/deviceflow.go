@@ -70,7 +70,13 @@ func (s *server) publicClient(ctx context.Context, id, secret string) (tenancy.C
 			Description: "A public client has no secret. It sends its client_id in the form, and no Authorization header.",
 		}
 	}
-	return s.tokens.PublicClient(ctx, id)
+	client, err := s.tokens.PublicClient(ctx, id)
+	if err != nil {
+		return tenancy.Client{}, err
+	}
+	callOf(ctx).client = client
+	nameTenant(ctx, client.Tenant)
+	return client, nil
 }
 
 // scopeTokens splits a scope parameter (RFC 6749, section 3.3): nil when it is

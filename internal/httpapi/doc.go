@@ -11,7 +11,7 @@
 //	identify      its id, and the operation that Echo's router matched
 //	tracing       a span and http.server.request.duration
 //	access log    one line
-//	limit         its deadline
+//	limit         its deadline: the operation's own, or that of all
 //	answer        errors and panics become problem+json, in one place
 //	authenticate  the token becomes a tenancy.Scope that has the operation's scope
 //	validate      query, headers and body against the document
@@ -26,4 +26,14 @@
 // schema judges. The handler gets the same bytes, bound by exact member names
 // (bind.go). Every object with named members is closed, so nothing can bind that
 // was not judged. Free-form objects stay bytes.
+//
+// A body of lines (lines.go) is not read before its handler asks for it. Each line
+// is then judged and bound in the same way, and what is wrong with one is the
+// result of that one.
+//
+// # OAuth
+//
+// The operations under /v1/oauth/ take forms, from anybody: a client is known by
+// what it shows there. What refuses them, a middleware or the domain, is put into
+// the words of their RFCs in one place (oautherrors.go).
 package httpapi

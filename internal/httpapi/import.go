@@ -91,8 +91,8 @@ func encodeImportError(e *domain.Error, place string) ImportError {
 		seconds := wholeSeconds(after)
 		encoded.RetryAfter = &seconds
 	}
-	if len(e.Fields) > 0 {
-		fields := encodeAll(e.Fields, func(f domain.Field) FieldError {
+	if n := min(len(e.Fields), maxLineFields); n > 0 {
+		fields := encodeAll(e.Fields[:n], func(f domain.Field) FieldError {
 			if f.Pointer == "/key" {
 				return FieldError{Pointer: f.Pointer, Code: f.Code}
 			}
@@ -102,6 +102,10 @@ func encodeImportError(e *domain.Error, place string) ImportError {
 	}
 	return encoded
 }
+
+// maxLineFields bounds the result of a line that is wrong everywhere, of which
+// there may be ten thousand.
+const maxLineFields = 10
 
 // retryLine is when a line may succeed, or 0 for never as it is. Whatever may
 // have happened, a line may always be sent again.

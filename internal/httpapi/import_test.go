@@ -231,3 +231,16 @@ func TestImport_WhatEndsItEarlyIsAnOrdinaryProblem(t *testing.T) {
 		}
 	}
 }
+
+func TestImport_ALineThatIsWrongEverywhereHasAShortResult(t *testing.T) {
+	t.Parallel()
+	a := newTestAPI(t, testOptions{})
+	members := make([]string, 1000)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"x%d":1`, i)
+	}
+	w := a.importLines(t, `{"key":"k","account":{`+strings.Join(members, ",")+`}}`)
+	if got := resultsIn(t, w); len(got) != 1 || strings.Count(got[0], "=") != maxLineFields || w.Body.Len() > 2000 {
+		t.Errorf("results are %s", got)
+	}
+}

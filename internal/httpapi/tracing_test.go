@@ -29,6 +29,7 @@ func TestTracing_SpansNameTheTemplateAndNothingPersonal(t *testing.T) {
 	a.do(t, request{method: "GET", target: accountPath})
 	a.do(t, request{method: "GET", target: "/v1/people/ada@example.com?q=ada"})
 	a.do(t, request{method: "BREW", target: "/livez"})
+	a.form(t, "revoke", "token=rt&"+theClientID)
 	a.directory.err = errors.New("broken")
 	a.do(t, request{method: "GET", target: accountPath})
 
@@ -54,6 +55,7 @@ func TestTracing_SpansNameTheTemplateAndNothingPersonal(t *testing.T) {
 		{"GET " + template, trace.SpanKindServer, codes.Unset, base("GET", "200", "http.route", template, "holdfast.tenant_id", testTenant.String())},
 		{"GET", trace.SpanKindServer, codes.Unset, base("GET", "404")},
 		{"_OTHER", trace.SpanKindServer, codes.Unset, base("_OTHER", "405")},
+		{"POST /v1/oauth/revoke", trace.SpanKindServer, codes.Unset, base("POST", "200", "http.route", "/v1/oauth/revoke", "holdfast.tenant_id", testTenant.String())},
 		{"GET " + template, trace.SpanKindServer, codes.Error, base("GET", "500", "http.route", template, "error.type", "500", "holdfast.tenant_id", testTenant.String())},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

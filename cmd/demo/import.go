@@ -102,7 +102,7 @@ func (in *importing) send(ctx context.Context, want map[string]int) error {
 }
 
 func (in *importing) verify(ctx context.Context) (err error) {
-	if in.report, err = in.verified(ctx, in.into.id); err != nil {
+	if in.report, err = in.newReport(ctx); err != nil {
 		return err
 	}
 	counts := map[string]int64{}
@@ -135,7 +135,7 @@ func (in *importing) openTooLate(ctx context.Context) error {
 }
 
 func (in *importing) open(ctx context.Context) error {
-	report, err := in.verified(ctx, in.into.id)
+	report, err := in.newReport(ctx)
 	if err != nil {
 		return err
 	}
@@ -149,12 +149,10 @@ func (in *importing) open(ctx context.Context) error {
 	return expectAccounts(ctx, in.into, importedAccounts+1)
 }
 
-// verified is the report of a tenant, in which nothing must be wrong.
-func (s *stack) verified(ctx context.Context, tenant holdfast.ID) (holdfast.IdentityReport, error) {
-	report, err := s.operator.GetIdentityReportWithResponse(ctx, tenant)
+func (in *importing) newReport(ctx context.Context) (holdfast.IdentityReport, error) {
+	report, err := in.operator.GetIdentityReportWithResponse(ctx, in.into.id)
 	if err != nil {
 		return holdfast.IdentityReport{}, err
 	}
-	r := *report.JSON200
-	return r, expect(r.Violations == 0 && r.PendingOperations == 0, "%d violations, %d pending: %+v", r.Violations, r.PendingOperations, r.Found)
+	return *report.JSON200, nil
 }

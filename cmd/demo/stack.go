@@ -46,7 +46,10 @@ func startStack(ctx context.Context, n *narrator, log *os.File, address string, 
 	}
 	s.settings = append(s.settings, "HOLDFAST_API_ADDRESS="+address)
 	n.chapter("Set-up")
-	if err := n.step("the schema is made in the control database and in each data database", func() error { return schemaUp(ctx) }); err != nil {
+	if err := n.step("the schema is made in the control database and in each data database", func() error {
+		_, err := operate(ctx, "schema", "up")
+		return err
+	}); err != nil {
 		return s, err
 	}
 	if err := n.step("the API serves", func() error { return s.startAPI(ctx) }); err != nil {
@@ -76,17 +79,18 @@ func ownPort(address string) (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// schemaUp runs the operator's command line, as an operator would.
-func schemaUp(ctx context.Context) error {
+// operate runs the operator's command line, as an operator would, and gives what
+// it prints.
+func operate(ctx context.Context, args ...string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return "", err
 	}
-	output, err := exec.CommandContext(ctx, filepath.Join(filepath.Dir(self), "holdfast"), "schema", "up").CombinedOutput()
+	output, err := exec.CommandContext(ctx, filepath.Join(filepath.Dir(self), "holdfast"), args...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("holdfast schema up: %w\n%s", err, output)
+		return "", fmt.Errorf("holdfast %s: %w\n%s", strings.Join(args, " "), err, output)
 	}
-	return nil
+	return string(output), nil
 }
 
 // startAPI starts the API, always at the same address.

@@ -58,11 +58,13 @@ var rules = []rule{
 	{"internal/architecture", nothing, nothing}, // tests only
 
 	// The demo drives the product as a tenant does, and knows none of its code.
-	// It holds a lock in the database to stop the API at a chosen moment.
-	{"cmd/demo/...", []string{"clients/...", "internal/launch"}, []string{"github.com/oapi-codegen/nullable", "github.com/jackc/pgx/v5"}},
+	// It holds a lock in the database to stop the API at a chosen moment, and its
+	// device is a standard OAuth client.
+	{"cmd/demo/...", []string{"clients/...", "internal/launch"}, []string{"github.com/oapi-codegen/nullable", "github.com/jackc/pgx/v5", "golang.org/x/oauth2"}},
 	{"cmd/...", []string{"..."}, nil},
-	// What generated code needs, and the standard client of the token endpoint.
-	{"clients/...", []string{"clients/..."}, []string{"github.com/oapi-codegen/...", "golang.org/x/oauth2/..."}},
+	// What generated code needs, the standard client of the token endpoint, and what
+	// verifies devices' tokens.
+	{"clients/...", []string{"clients/..."}, []string{"github.com/oapi-codegen/...", "golang.org/x/oauth2/...", "github.com/golang-jwt/jwt/v5"}},
 	{"db/migrations", nothing, nothing},
 	{"web/...", nothing, nothing},
 }

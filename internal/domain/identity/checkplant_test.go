@@ -70,7 +70,7 @@ func (p *planted) short(t *testing.T, v Violation) string {
 	t.Helper()
 	names := map[domain.RecordID]string{domain.RecordID(p.ada): "ada", domain.RecordID(p.ben): "ben", domain.RecordID(p.gone): "gone",
 		domain.RecordID(p.tv): "tv", domain.RecordID(p.waiting): "waiting", {}: "nobody"}
-	if (p.router.Database(v.Number).Name == v.Database) == (v.Kind == WrongDatabase) {
+	if here := v.Number < domain.Numbers && p.router.Database(v.Number).Name == v.Database; here == (v.Kind == WrongDatabase) {
 		t.Errorf("%s names number %d on %s", v.Kind, v.Number, v.Database)
 	}
 	for _, personal := range []string{"ada", "@example.com", tvCode, waitingCode, "Ada"} {
@@ -152,6 +152,13 @@ var plants = []struct {
 			t.Fatal(err)
 		}
 	}, []string{"wrong_database email of nobody", "wrong_database event of nobody"}},
+	{"rows stand in numbers that there are not", func(t *testing.T, p *planted) {
+		for _, n := range []int16{-1, 64} {
+			if _, err := p.in.Admin(t, "data1").Exec(t.Context(), insertClaim, p.scope.Tenant, n, "email", "x", "account", p.ada); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}, []string{"wrong_database email of nobody", "wrong_database email of nobody"}},
 	{"a link is gone", func(t *testing.T, p *planted) {
 		p.do(t, `DELETE FROM account_devices WHERE tenant_id = $1`)
 	}, []string{"link_missing account of tv"}},

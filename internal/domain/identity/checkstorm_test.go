@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
 )
 
 // dyingNowAndThen makes its process stop at a point, one time in so many.
@@ -69,6 +70,57 @@ func TestCheck_AmidAStorm_FindsNothing(t *testing.T) {
 	d.sweepAll(t)
 	if census := d.expectSound(t); census.Pending > 0 || census.Residue > 0 {
 		t.Errorf("behind the storm: %+v", census)
+	}
+}
+
+// The same with a cleanup that finds everything old at once.
+func TestCheck_BesideACleanup_FindsNothing(t *testing.T) {
+	t.Parallel()
+	options := Options{Quarantine: time.Microsecond, Retention: time.Microsecond}
+	d := newDirectory(t, options)
+	router := d.in.Router(t, postgres.RoleWorker)
+	cleaner := New(router, testSecrets("server"), options)
+	var cleaned atomic.Int64
+	var all sync.WaitGroup
+	done := make(chan struct{})
+	until := func(work func(n int) error) {
+		all.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := work(n); err != nil {
+					t.Errorf("beside the checks: %v", err)
+					return
+				}
+			}
+		})
+	}
+	until(func(n int) error { return d.liveAndDie("first", n) })
+	until(func(n int) error { return d.liveAndDie("second", n) })
+	until(func(n int) error {
+		for _, task := range CleanupTasks() {
+			for _, db := range router.Databases() {
+				for _, number := range db.Numbers {
+					step, err := cleaner.Cleanup(context.Background(), db.Name, task, number, 50)
+					cleaned.Add(int64(step.Recovered))
+					if err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	})
+	for range 25 {
+		d.expectSound(t)
+	}
+	close(done)
+	all.Wait()
+	if n := cleaned.Load(); n < 20 {
+		t.Errorf("only %d were cleaned up", n)
 	}
 }
 

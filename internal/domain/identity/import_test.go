@@ -284,3 +284,49 @@ func TestImport_GoesIntoANamespaceThatIsImporting(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestImport_ATenantThatIsSuspendedMeanwhile_EndsIt(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	next := linesOf([]ImportLine{accountLine("1", "ada", "")})
+	err := d.Import(t.Context(), d.scope, func() (ImportLine, error) {
+		d.setGate(t, d.scope.Tenant, gateOf("suspended")) // behind the gates, which are entered first
+		return next()
+	}, func(r ImportResult) error {
+		t.Errorf("a result of a suspended tenant: %s", short(r))
+		return nil
+	})
+	expectCode(t, err, domain.KindForbidden, "tenant_suspended")
+}
+
+func TestImport_ALineThatHasLanded_IsForgotten(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	r := &importRun{s: d.Service, scope: d.scope, busy: map[importName]*flight{}}
+	first, second := r.begin(1, accountLine("1", "ada", "ada@example.com")), r.begin(2, accountLine("2", "ada", ""))
+	if len(r.busy) != 4 || len(second.after) != 1 || second.after[0] != first { // two records, a handle, an address
+		t.Fatalf("busy is %v, and the second waits for %v", r.busy, second.after)
+	}
+	r.forget(first)
+	if len(r.busy) != 2 || r.busy[importName{domain.FamilyHandle, "ada"}] != second {
+		t.Errorf("behind the first, busy is %v", r.busy)
+	}
+	r.forget(second)
+	if len(r.busy) != 0 {
+		t.Errorf("behind both, busy is %v", r.busy)
+	}
+}
+
+func TestImport_ATimeBeyondTheCommits_IsTheCommits(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	before, behind := now.Add(-time.Hour), now.Add(time.Hour) // by a clock that runs ahead
+	for _, c := range []struct {
+		given *time.Time
+		want  time.Time
+	}{{nil, now}, {&before, before}, {&behind, now}} {
+		if got := earlier(c.given, now); got != c.want {
+			t.Errorf("of %v and %v it takes %v", c.given, now, got)
+		}
+	}
+}

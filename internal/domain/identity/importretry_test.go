@@ -54,6 +54,17 @@ func TestImport_AKeyThatStaysPending_FailsTheLineWithinItsBound(t *testing.T) {
 	d.checkInvariants(t, false)
 }
 
+func TestImport_AnotherLineUnderAKeyThatIsUnderWay_IsRefused(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	dying := d.with(Options{Deadline: time.Hour, Faults: &crashAt{point: "claimed", nth: 1}})
+	if _, err := dying.tryImport(t.Context(), accountLine("1", "ada", "")); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	results := d.importAll(t, accountLine("1", "ben", ""))
+	expectResults(t, results, "1 1 idempotency_key_reused /key")
+}
+
 func TestImport_AnAnswerThatIsLost_IsFoundOut(t *testing.T) {
 	t.Parallel()
 	for name, committed := range map[string]bool{"behind the commit": true, "before it": false} {

@@ -127,6 +127,9 @@ func TestReport_EveryChangeHasAnotherHash(t *testing.T) {
 
 		// Past Holdfast, with no word to anybody.
 		{"a claim", sql(`DELETE FROM claims WHERE tenant_id = $1 AND family = 'email'`)},
+		{"a revision", sql(`UPDATE accounts SET revision = revision + 1 WHERE tenant_id = $1`)},
+		{"a device's revision", sql(`UPDATE devices SET revision = revision + 1 WHERE tenant_id = $1`)},
+		{"a device's status", sql(`UPDATE devices SET status = 'revoked' WHERE tenant_id = $1`)},
 		{"a handle's letters", sql(`UPDATE accounts SET handle = upper(handle) WHERE tenant_id = $1`)},
 		{"a handle's key", sql(`UPDATE accounts SET handle_key = handle_key || 'x' WHERE tenant_id = $1`)},
 		{"a skeleton", sql(`UPDATE accounts SET skeleton_key = skeleton_key || 'x' WHERE tenant_id = $1`)},

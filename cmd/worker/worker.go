@@ -54,13 +54,14 @@ func (w *worker) start(ctx context.Context, c config.Config) (err error) {
 		}
 	}
 	runner, err := jobs.NewRunner(jobs.Options{
-		Control:    w.router.Control(),
-		Databases:  w.router.Databases(),
-		Pooler:     c.Pooler,
-		Telemetry:  w.tel,
-		Identity:   identity.New(w.router, nil, identity.Options{Tracing: w.tel.Tracers}), // a sweep derives no secret
-		SweepEvery: sweepEvery(c.Environment),
-		Drain:      c.Drain,
+		Control:      w.router.Control(),
+		Databases:    w.router.Databases(),
+		Pooler:       c.Pooler,
+		Telemetry:    w.tel,
+		Identity:     identity.New(w.router, nil, identity.Options{Tracing: w.tel.Tracers}), // its jobs derive no secret
+		SweepEvery:   sweepEvery(c.Environment),
+		CleanupEvery: cleanupEvery(c.Environment),
+		Drain:        c.Drain,
 	})
 	if err != nil {
 		return err
@@ -93,6 +94,14 @@ func sweepEvery(e config.Environment) time.Duration {
 		return 2 * time.Second
 	}
 	return 5 * time.Second
+}
+
+// cleanupEvery is how long it may take until what has had its time is removed.
+func cleanupEvery(e config.Environment) time.Duration {
+	if e == config.Development {
+		return time.Minute
+	}
+	return jobs.DefaultCleanupEvery
 }
 
 // address is where the private port listens, or "" without one.

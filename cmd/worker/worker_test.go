@@ -130,10 +130,14 @@ func TestWorker_SweepsEveryDatabaseAndStopsOnASignal(t *testing.T) {
 	if ready.Databases != 3 {
 		t.Errorf("the worker says %+v, want three databases", ready)
 	}
-	awaitCount(t, in, "control", completedJobs, 3)
+	for _, kind := range []string{"identity_sweep", "identity_cleanup"} {
+		awaitCount(t, in, "control", completedJobs+` AND kind = '`+kind+`'`, 3)
+	}
 	for _, database := range []string{"data1", "data2", "data3"} {
-		// One row a number for the operations, and one for its page of claims.
-		awaitCount(t, in, database, `SELECT count(*) FROM sweeps WHERE passes > 0`, 22)
+		// One row a number and family for the operations, and one for the page of claims.
+		awaitCount(t, in, database, `SELECT count(*) FROM sweeps WHERE kind IN ('operations', 'claims') AND passes > 0`, 2*21+1)
+		// And one a number for each task of the cleanup.
+		awaitCount(t, in, database, `SELECT count(*) FROM sweeps WHERE kind NOT IN ('operations', 'claims') AND passes > 0`, 21*10)
 	}
 
 	response, err := http.Get("http://" + ready.Address + "/metrics")

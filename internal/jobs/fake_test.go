@@ -20,13 +20,40 @@ type step struct {
 // fakeIdentity is an identity domain that does as it is told: nothing to find,
 // unless do says otherwise. It keeps what it was asked, in order.
 type fakeIdentity struct {
-	do   func(ctx context.Context, s step) (identity.SweepStep, error)
-	idle bool // there are no operations
+	do    func(ctx context.Context, s step) (identity.SweepStep, error)
+	clean func(ctx context.Context, c cleaning) (identity.SweepStep, error)
+	idle  bool // there are no operations
 
 	progress []identity.SweepProgress
 
-	mu    sync.Mutex
-	steps []step
+	mu        sync.Mutex
+	steps     []step
+	cleanings []cleaning
+}
+
+// cleaning is one call of the cleanup.
+type cleaning struct {
+	Database string
+	Task     identity.CleanupTask
+	Number   domain.Number
+}
+
+func (f *fakeIdentity) Cleanup(ctx context.Context, database string, task identity.CleanupTask, number domain.Number, _ int) (identity.SweepStep, error) {
+	c := cleaning{database, task, number}
+	f.mu.Lock()
+	f.cleanings = append(f.cleanings, c)
+	f.mu.Unlock()
+	if f.clean == nil {
+		return identity.SweepStep{Done: true}, nil
+	}
+	return f.clean(ctx, c)
+}
+
+// cleaned is what it was asked to clean up so far.
+func (f *fakeIdentity) cleaned() []cleaning {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]cleaning(nil), f.cleanings...)
 }
 
 func (f *fakeIdentity) sweep(ctx context.Context, s step) (identity.SweepStep, error) {

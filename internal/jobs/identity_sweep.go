@@ -2,16 +2,12 @@ package jobs
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"time"
 
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
 )
 
 // IdentitySweep finishes what requests have left unfinished in the identity
@@ -23,35 +19,8 @@ type IdentitySweep struct {
 // Kind is the job's name in River's tables.
 func (IdentitySweep) Kind() string { return "identity_sweep" }
 
-// InsertOpts: one job a database as long as one is unfinished. A run that failed
-// isn't tried again: the next comes with the schedule.
-func (IdentitySweep) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{
-		Queue:       queueSweeps,
-		MaxAttempts: 1,
-		UniqueOpts:  river.UniqueOpts{ByArgs: true, ByState: unfinished()},
-	}
-}
-
-// unfinished are the states of a job that is still to be worked.
-func unfinished() []rivertype.JobState {
-	return []rivertype.JobState{
-		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
-		rivertype.JobStateRunning, rivertype.JobStateScheduled,
-	}
-}
-
-// Identity is what the sweep needs of the identity domain. A step reads one
-// page of one family and number from a cursor that the domain keeps, and
-// recovers what it finds; any number may run at once.
-type Identity interface {
-	SweepOperations(ctx context.Context, database string, family domain.Family, number domain.Number, limit int) (identity.SweepStep, error)
-	SweepClaims(ctx context.Context, database string, family domain.Family, number domain.Number, limit int) (identity.SweepStep, error)
-	// Backlog counts what is unfinished on a database.
-	Backlog(ctx context.Context, database string) (identity.Backlog, error)
-	// SweepProgress tells how far the sweeps are on each database.
-	SweepProgress(ctx context.Context) ([]identity.SweepProgress, error)
-}
+// InsertOpts: one job a database.
+func (IdentitySweep) InsertOpts() river.InsertOpts { return oneOnDatabase(queueSweeps) }
 
 // Pages, in candidates. Looking into a claim takes two reads, and nearly every
 // claim is in order, so a run takes one page: the claims are walked through at
@@ -70,31 +39,30 @@ const idlePartitions = 4
 // way, and at one page of claims.
 type identitySweeper struct {
 	river.WorkerDefaults[IdentitySweep]
+	*sweeping
 
-	domain   Identity
-	walks    map[string]identityWalks // by database
-	budget   time.Duration
-	metrics  sweepMetrics
-	log      *slog.Logger
-	stopping <-chan struct{} // closed when the process is about to stop
+	walks map[string]identityWalks // by database
 }
 
-type identityWalks struct{ operations, claims *walk }
+type identityWalks struct{ operations, claims *walk[partition] }
 
-func newIdentitySweeper(o Options, metrics sweepMetrics, stopping <-chan struct{}) *identitySweeper {
-	s := &identitySweeper{
-		domain:   o.Identity,
-		walks:    map[string]identityWalks{},
-		budget:   o.RunBudget,
-		metrics:  metrics,
-		log:      o.Telemetry.Log,
-		stopping: stopping,
-	}
-	for _, db := range o.Databases {
+// partition is one family's number, of all tenants.
+type partition struct {
+	family domain.Family
+	number domain.Number
+}
+
+func partitionOf(family domain.Family, number domain.Number) partition {
+	return partition{family, number}
+}
+
+func newIdentitySweeper(shared *sweeping, databases []*postgres.Database) *identitySweeper {
+	s := &identitySweeper{sweeping: shared, walks: map[string]identityWalks{}}
+	for _, db := range databases {
 		if len(db.Numbers) > 0 {
 			s.walks[db.Name] = identityWalks{
-				operations: newWalk([]domain.Family{domain.FamilyAccount}, db.Numbers),
-				claims:     newWalk([]domain.Family{domain.FamilyHandle, domain.FamilyEmail}, db.Numbers),
+				operations: newWalk([]domain.Family{domain.FamilyAccount, domain.FamilyDevice}, db.Numbers, partitionOf),
+				claims:     newWalk([]domain.Family{domain.FamilyHandle, domain.FamilyEmail, domain.FamilyDeviceCode}, db.Numbers, partitionOf),
 			}
 		}
 	}
@@ -103,27 +71,57 @@ func newIdentitySweeper(o Options, metrics sweepMetrics, stopping <-chan struct{
 
 // Work does one run. A partition that can't be swept now doesn't keep the others
 // from it; the run then fails as a whole, and the next comes with the schedule.
-// A run that leaves operations behind, because its budget is spent or the
-// process stops, goes on at once as the same job.
 func (s *identitySweeper) Work(ctx context.Context, job *river.Job[IdentitySweep]) error {
 	walks, ok := s.walks[job.Args.Database]
 	if !ok {
-		return fmt.Errorf("this worker's configuration has no numbers on database %q", job.Args.Database)
+		return errNotHere(job.Args.Database)
 	}
 	run := s.newRun(job.Args.Database)
-	complete := run.operations(ctx, walks.operations)
+	complete := s.operations(ctx, run, walks.operations)
 	if complete {
-		run.claims(ctx, walks.claims)
+		s.claims(ctx, run, walks.claims)
 	}
 	if run.recovered > 0 {
 		s.log.InfoContext(ctx, "unfinished work was recovered", "database", job.Args.Database, "recovered", run.recovered)
 	}
-	switch {
-	case len(run.errs) > 0:
-		return errors.Join(run.errs...)
-	case !complete:
-		return river.JobSnooze(0)
-	default:
-		return nil
+	return run.end(complete)
+}
+
+// operations finishes what is overdue in each partition, page by page, and
+// tells whether it came to the end of all that it was to visit.
+func (s *identitySweeper) operations(ctx context.Context, run *sweepRun, walk *walk[partition]) (complete bool) {
+	visits := len(walk.places)
+	backlog, err := s.domain.Backlog(ctx, run.database)
+	if err == nil && backlog.Pending == 0 { // else the steps tell what is wrong
+		visits = idlePartitions
 	}
+	walk.begin(visits)
+	for {
+		p, ok := walk.turn()
+		if !ok {
+			return true
+		}
+		for more := true; more; {
+			if !run.mayGoOn(ctx) {
+				return false
+			}
+			more = run.step(ctx, "operations", p.family, func() (identity.SweepStep, error) {
+				return s.domain.SweepOperations(ctx, run.database, p.family, p.number, operationsPage)
+			})
+		}
+		walk.pass(p)
+	}
+}
+
+// claims looks into one page of claims, of the partition whose turn it is.
+func (s *identitySweeper) claims(ctx context.Context, run *sweepRun, walk *walk[partition]) {
+	if !run.mayGoOn(ctx) {
+		return
+	}
+	walk.begin(1)
+	p, _ := walk.turn()
+	run.step(ctx, "claims", p.family, func() (identity.SweepStep, error) {
+		return s.domain.SweepClaims(ctx, run.database, p.family, p.number, claimsPage)
+	})
+	walk.pass(p)
 }

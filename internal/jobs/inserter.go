@@ -33,12 +33,22 @@ func NewInserter(control *pgxpool.Pool, tel *telemetry.Telemetry) (*Inserter, er
 //
 // Errors: unavailable jobs_unavailable.
 func (i *Inserter) IdentitySweep(ctx context.Context, databases ...string) (asked []string, err error) {
+	return i.ask(ctx, databases, func(database string) river.JobArgs { return IdentitySweep{database} })
+}
+
+// IdentityCleanup asks for a cleanup of each data database, as IdentitySweep does
+// for a sweep.
+func (i *Inserter) IdentityCleanup(ctx context.Context, databases ...string) (asked []string, err error) {
+	return i.ask(ctx, databases, func(database string) river.JobArgs { return IdentityCleanup{database} })
+}
+
+func (i *Inserter) ask(ctx context.Context, databases []string, job func(database string) river.JobArgs) (asked []string, err error) {
 	if len(databases) == 0 {
 		return nil, nil
 	}
 	params := make([]river.InsertManyParams, len(databases))
 	for n, database := range databases {
-		params[n].Args = IdentitySweep{Database: database}
+		params[n].Args = job(database)
 	}
 	results, err := i.client.InsertMany(ctx, params)
 	if err != nil {
@@ -48,11 +58,13 @@ func (i *Inserter) IdentitySweep(ctx context.Context, databases ...string) (aske
 		if result.UniqueSkippedAsDuplicate {
 			continue
 		}
-		var job IdentitySweep
-		if err := json.Unmarshal(result.Job.EncodedArgs, &job); err != nil {
+		var args struct {
+			Database string `json:"database"`
+		}
+		if err := json.Unmarshal(result.Job.EncodedArgs, &args); err != nil {
 			return nil, fmt.Errorf("the arguments of job %d: %w", result.Job.ID, err)
 		}
-		asked = append(asked, job.Database)
+		asked = append(asked, args.Database)
 	}
 	return asked, nil
 }

@@ -3,6 +3,9 @@ package jobs
 import "time"
 
 const (
+	// DefaultCleanupEvery is the time between two runs of a database's cleanup. What
+	// it removes has waited for a day at least.
+	DefaultCleanupEvery = 10 * time.Minute
 	// DefaultRunBudget bounds a run: no step begins after it.
 	DefaultRunBudget = 5 * time.Second
 	// jobTimeout ends the context of a run whose last step doesn't end. A step is

@@ -3,6 +3,10 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +18,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -35,15 +40,7 @@ func TestSweep_FinishesWhatADeadRequestLeftAndLinksToItsTrace(t *testing.T) {
 	t.Parallel()
 	b := setUp(t, 3)
 	router := b.Router(t, postgres.RoleAPI)
-	scope := tenancy.Scope{
-		Tenant:    domain.NewID[domain.TenantKind](time.Now()),
-		Principal: domain.NewID[domain.PrincipalKind](time.Now()),
-		Settings:  tenancy.Settings{HandlePolicy: "ascii", IDKey: []byte("a key of the tenant's own")},
-	}
-	open := tenancy.GateState{State: "open", Layout: domain.Layout, IdentityState: "open"}
-	if err := tenancy.NewGates(router).Set(t.Context(), scope.Tenant, open); err != nil {
-		t.Fatal(err)
-	}
+	scope := openTenant(t, router)
 	request, span := b.tel.Tracers.Tracer("test").Start(t.Context(), "POST /v1/accounts")
 	dying := identity.New(router, nil, identity.Options{Deadline: time.Millisecond, Faults: dieAt("claimed"), Tracing: b.tel.Tracers})
 	if _, err := dying.Create(request, scope, identity.CreateAccount{Handle: "ada"}); !errors.Is(err, errDied) {
@@ -89,6 +86,75 @@ func TestSweep_FinishesWhatADeadRequestLeftAndLinksToItsTrace(t *testing.T) {
 	living := identity.New(router, nil, identity.Options{})
 	if _, err := living.Create(t.Context(), scope, identity.CreateAccount{Handle: "ada"}); err != nil {
 		t.Errorf("the handle can't be taken afterwards: %v", err)
+	}
+}
+
+// oneSecret derives from a key of the test's.
+type oneSecret struct{}
+
+func (oneSecret) Derive(parts ...string) (secret []byte, keyID string) {
+	return domain.DeriveSecret([]byte("key"), parts...), "test"
+}
+
+func (s oneSecret) DeriveWith(_ string, parts ...string) (secret []byte, ok bool) {
+	secret, _ = s.Derive(parts...)
+	return secret, true
+}
+
+// openTenant makes a tenant that is served, and the scope of a principal of it.
+func openTenant(t *testing.T, router *postgres.Router) tenancy.Scope {
+	t.Helper()
+	scope := tenancy.Scope{
+		Tenant:    domain.NewID[domain.TenantKind](time.Now()),
+		Principal: domain.NewID[domain.PrincipalKind](time.Now()),
+		Settings:  tenancy.Settings{HandlePolicy: "ascii", IDKey: []byte("a key of the tenant's own")},
+	}
+	open := tenancy.GateState{State: "open", Layout: domain.Layout, IdentityState: "open"}
+	if err := tenancy.NewGates(router).Set(t.Context(), scope.Tenant, open); err != nil {
+		t.Fatal(err)
+	}
+	return scope
+}
+
+// The real domain, cleaned up by the worker.
+func TestCleanup_TheWorkerRemovesWhatHasHadItsTimeAndCountsItByTask(t *testing.T) {
+	b := setUp(t, 3)
+	tel, err := telemetry.Start(t.Context(), telemetry.Options{Service: "holdfast-test", LogLevel: slog.LevelError, Output: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.tel.Meters, b.tel.Metrics = tel.Meters, tel.Metrics
+	router := b.Router(t, postgres.RoleAPI)
+	scope := openTenant(t, router)
+	serving := identity.New(router, oneSecret{}, identity.Options{})
+	device, err := serving.CreateDevice(t.Context(), scope, identity.CreateDevice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"data1", "data2", "data3"} {
+		for _, table := range []string{"devices", "claims"} {
+			if _, err := b.Admin(t, name).Exec(t.Context(), `UPDATE `+table+` SET expires_at = expires_at - interval '2 days'`); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b.runner(t, identity.New(b.Router(t, postgres.RoleWorker), nil, identity.Options{}), nil)
+	b.awaitJobsOf(t, cleanupKind, finished("data1", "data2", "data3")...)
+	if _, err := serving.GetDevice(t.Context(), scope, device.ID); domain.KindOf(err) != domain.KindNotFound {
+		t.Errorf("the device is answered with %v", err)
+	}
+	response := httptest.NewRecorder()
+	b.tel.Metrics.ServeHTTP(response, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{
+		`holdfast_sweep_visited_total{family="device",kind="lapsed_devices"} 1`,
+		`holdfast_sweep_recovered_total{family="device",kind="lapsed_devices"} 1`,
+		`holdfast_sweep_recovered_total{family="account",kind="tombstones"} 0`,
+		`holdfast_sweep_pass_age_seconds{family="device",kind="lapsed_devices"}`,
+		`holdfast_jobs_depth{kind="identity_cleanup",state="running"} 0`,
+	} {
+		if !strings.Contains(response.Body.String(), want) {
+			t.Errorf("the metrics lack %s", want)
+		}
 	}
 }
 

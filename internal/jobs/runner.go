@@ -15,19 +15,24 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
-// queueSweeps is the queue of the kinds that walk a database.
-const queueSweeps = "sweeps"
+// Queues, one for each kind that walks a database: a long cleanup keeps no sweep
+// waiting.
+const (
+	queueSweeps  = "sweeps"
+	queueCleanup = "cleanup"
+)
 
 // Options are what a Runner works with.
 type Options struct {
-	Control    *pgxpool.Pool        // the control database, as the worker
-	Databases  []*postgres.Database // the data databases
-	Pooler     bool                 // a transaction-mode pooler stands between: poll, since LISTEN is lost there
-	Telemetry  *telemetry.Telemetry
-	Identity   Identity
-	SweepEvery time.Duration // the time between two runs of a database's sweep
-	RunBudget  time.Duration // no step of a run begins after it; DefaultRunBudget if 0
-	Drain      time.Duration // what Stop gives steps under way; 0 cancels them at once
+	Control      *pgxpool.Pool        // the control database, as the worker
+	Databases    []*postgres.Database // the data databases
+	Pooler       bool                 // a transaction-mode pooler stands between: poll, since LISTEN is lost there
+	Telemetry    *telemetry.Telemetry
+	Identity     Identity
+	SweepEvery   time.Duration // the time between two runs of a database's sweep
+	CleanupEvery time.Duration // and of its cleanup; DefaultCleanupEvery if 0
+	RunBudget    time.Duration // no step of a run begins after it; DefaultRunBudget if 0
+	Drain        time.Duration // what Stop gives steps under way; 0 cancels them at once
 }
 
 // Runner works the jobs and serves their schedules: it is the worker's.
@@ -47,6 +52,9 @@ func NewRunner(o Options) (*Runner, error) {
 	if o.SweepEvery <= 0 {
 		return nil, fmt.Errorf("the sweep can't come every %v", o.SweepEvery)
 	}
+	if o.CleanupEvery == 0 {
+		o.CleanupEvery = DefaultCleanupEvery
+	}
 	if o.RunBudget == 0 {
 		o.RunBudget = DefaultRunBudget
 	}
@@ -56,8 +64,12 @@ func NewRunner(o Options) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{log: o.Telemetry.Log, drain: o.Drain, stopping: make(chan struct{}), stopServing: func() {}}
+	shared := &sweeping{domain: o.Identity, budget: o.RunBudget, metrics: metrics, log: o.Telemetry.Log, stopping: r.stopping}
 	workers := river.NewWorkers()
-	if err := river.AddWorkerSafely(workers, newIdentitySweeper(o, metrics, r.stopping)); err != nil {
+	if err := errors.Join(
+		river.AddWorkerSafely(workers, newIdentitySweeper(shared, o.Databases)),
+		river.AddWorkerSafely(workers, newIdentityCleaner(shared, o.Databases)),
+	); err != nil {
 		return nil, err
 	}
 	if r.client, err = newClient(o.Control, workingConfig(o, workers)); err != nil {
@@ -66,7 +78,9 @@ func NewRunner(o Options) (*Runner, error) {
 	var schedules []Schedule
 	for _, db := range o.Databases {
 		if len(db.Numbers) > 0 {
-			schedules = append(schedules, Schedule{IdentitySweep{db.Name}, db.Name, o.SweepEvery})
+			schedules = append(schedules,
+				Schedule{IdentitySweep{db.Name}, db.Name, o.SweepEvery},
+				Schedule{IdentityCleanup{db.Name}, db.Name, o.CleanupEvery})
 		}
 	}
 	r.scheduler = newScheduler(o.Control, r.client, o.Telemetry.Log, schedules)
@@ -78,7 +92,8 @@ func workingConfig(o Options, workers *river.Workers) *river.Config {
 	config.Plugins = append(config.Plugins, &jobContext{log: o.Telemetry.Log}) // inside the span of the work
 	config.ErrorHandler = &errorHandler{log: o.Telemetry.Log}
 	config.Workers = workers
-	config.Queues = map[string]river.QueueConfig{queueSweeps: {MaxWorkers: max(len(o.Databases), 1)}}
+	perDatabase := river.QueueConfig{MaxWorkers: max(len(o.Databases), 1)}
+	config.Queues = map[string]river.QueueConfig{queueSweeps: perDatabase, queueCleanup: perDatabase}
 	config.PollOnly = o.Pooler
 	config.JobTimeout = jobTimeout
 	config.RescueStuckJobsAfter = rescueAfter

@@ -28,7 +28,9 @@ func TestSweep_ARunLooksAtTheOperationsOfEveryNumberAndAtOnePageOfClaims(t *test
 	var want []step
 	for n := range domain.Numbers {
 		database := fmt.Sprintf("data%d", n*3/domain.Numbers+1)
-		want = append(want, step{"operations", database, domain.FamilyAccount, domain.Number(n)})
+		want = append(want,
+			step{"operations", database, domain.FamilyAccount, domain.Number(n)},
+			step{"operations", database, domain.FamilyDevice, domain.Number(n)})
 	}
 	var operations []step
 	claims := map[string]int{}
@@ -39,7 +41,7 @@ func TestSweep_ARunLooksAtTheOperationsOfEveryNumberAndAtOnePageOfClaims(t *test
 			claims[s.Database]++
 		}
 	}
-	byNumber := cmpopts.SortSlices(func(a, b step) bool { return a.Number < b.Number })
+	byNumber := cmpopts.SortSlices(func(a, b step) bool { return a.Number < b.Number || a.Number == b.Number && a.Family < b.Family })
 	if diff := cmp.Diff(want, operations, byNumber); diff != "" {
 		t.Errorf("operations (-want +got):\n%s", diff)
 	}
@@ -65,13 +67,13 @@ func TestSweep_WhereNothingWaitsRunsGoRoundAFewNumbersAtATime(t *testing.T) {
 		o.Databases[0].Numbers = o.Databases[0].Numbers[:12]
 	})
 	await(t, "every number to have its turn", func() bool {
-		seen := map[domain.Number]bool{}
+		seen := map[step]bool{}
 		for _, s := range fake.asked() {
 			if s.Kind == "operations" {
-				seen[s.Number] = true
+				seen[s] = true
 			}
 		}
-		return len(seen) == 12
+		return len(seen) == 2*12
 	})
 	w.stop(t)
 	operations, claims := 0, 0
@@ -95,9 +97,9 @@ func TestSweep_RunsGoRoundAllClaims(t *testing.T) {
 		o.SweepEvery = 20 * time.Millisecond
 		o.Databases[0].Numbers = o.Databases[0].Numbers[:2]
 	})
-	want := map[step]bool{
-		{"claims", "data1", domain.FamilyHandle, 0}: true, {"claims", "data1", domain.FamilyEmail, 0}: true,
-		{"claims", "data1", domain.FamilyHandle, 1}: true, {"claims", "data1", domain.FamilyEmail, 1}: true,
+	want := map[step]bool{}
+	for _, family := range []domain.Family{domain.FamilyHandle, domain.FamilyEmail, domain.FamilyDeviceCode} {
+		want[step{"claims", "data1", family, 0}], want[step{"claims", "data1", family, 1}] = true, true
 	}
 	await(t, "every partition of claims to have its turn", func() bool {
 		seen := map[step]bool{}
@@ -113,14 +115,18 @@ func TestSweep_RunsGoRoundAllClaims(t *testing.T) {
 func TestSweep_APartitionWithMoreIsSweptToItsEndAndABusyOneIsLeft(t *testing.T) {
 	t.Parallel()
 	b := setUp(t, 1)
-	calls := map[domain.Number]int{}
+	type partition struct {
+		family domain.Family
+		number domain.Number
+	}
+	calls := map[partition]int{}
 	fake := &fakeIdentity{do: func(_ context.Context, s step) (identity.SweepStep, error) {
 		if s.Kind == "claims" {
 			return identity.SweepStep{Done: true}, nil
 		}
-		calls[s.Number]++ // one job works alone
+		calls[partition{s.Family, s.Number}]++ // one job works alone
 		switch {
-		case s.Number == 7 && calls[7] < 3:
+		case s.Number == 7 && calls[partition{s.Family, s.Number}] < 3:
 			return identity.SweepStep{Visited: 50, Recovered: 50}, nil
 		case s.Number == 8:
 			return identity.SweepStep{Busy: true}, nil
@@ -130,13 +136,17 @@ func TestSweep_APartitionWithMoreIsSweptToItsEndAndABusyOneIsLeft(t *testing.T) 
 	}}
 	b.runner(t, fake, nil)
 	b.awaitJobs(t, finished("data1")...)
-	want := map[domain.Number]int{}
+	want := map[partition]int{}
 	for n := range domain.Number(domain.Numbers) {
-		want[n] = 1
+		for _, family := range []domain.Family{domain.FamilyAccount, domain.FamilyDevice} {
+			want[partition{family, n}] = 1
+			if n == 7 {
+				want[partition{family, n}] = 3
+			}
+		}
 	}
-	want[7] = 3
 	if diff := cmp.Diff(want, calls); diff != "" {
-		t.Errorf("steps by number (-want +got):\n%s", diff)
+		t.Errorf("steps by partition (-want +got):\n%s", diff)
 	}
 }
 
@@ -156,8 +166,8 @@ func TestSweep_AFailureKeepsNoPartitionFromItsTurnAndTellsNoValues(t *testing.T)
 	b.runner(t, fake, nil)
 	await(t, "the run to fail", func() bool { all := b.jobs(t); return len(all) == 1 && all[0].State == "discarded" })
 
-	if asked := len(fake.asked()); asked != domain.Numbers+1 {
-		t.Errorf("%d steps were made, want one a number and one of claims", asked)
+	if asked := len(fake.asked()); asked != 2*domain.Numbers+1 {
+		t.Errorf("%d steps were made, want one of each family a number and one of claims", asked)
 	}
 	kept := b.jobs(t)[0].Error
 	for where, text := range map[string]string{"the job": kept, "the log": b.log.String()} {
@@ -215,11 +225,11 @@ func TestSweep_ARunPastItsBudgetGoesOnAsTheSameJob(t *testing.T) {
 	})
 	b.awaitJobs(t, finished("data1")...)
 	var snoozes int
-	if err := b.admin.QueryRow(t.Context(), `SELECT (metadata->>'snoozes')::int FROM river_job`).Scan(&snoozes); err != nil {
+	if err := b.admin.QueryRow(t.Context(), `SELECT (metadata->>'snoozes')::int FROM river_job WHERE kind = 'identity_sweep'`).Scan(&snoozes); err != nil {
 		t.Fatal(err)
 	}
-	if asked := len(fake.asked()); asked != 3 || snoozes != 2 {
-		t.Errorf("%d steps were made and the job went on %d times, want 3 and 2", asked, snoozes)
+	if asked := len(fake.asked()); asked != 4 || snoozes != 3 { // the second family needs one only
+		t.Errorf("%d steps were made and the job went on %d times, want 4 and 3", asked, snoozes)
 	}
 }
 

@@ -105,12 +105,17 @@ type job struct {
 }
 
 const sqlJobs = `
-SELECT args->>'database', state::text, COALESCE(errors[array_upper(errors, 1)]->>'error', '') FROM river_job ORDER BY args->>'database', id`
+SELECT args->>'database', state::text, COALESCE(errors[array_upper(errors, 1)]->>'error', '') FROM river_job WHERE kind = $1 ORDER BY args->>'database', id`
 
-// jobs are all jobs, by database and then in order.
-func (b *bundle) jobs(t *testing.T) (all []job) {
+// jobs are all of the sweep's, by database and then in order.
+func (b *bundle) jobs(t *testing.T) []job {
 	t.Helper()
-	rows, err := b.admin.Query(context.Background(), sqlJobs)
+	return b.jobsOf(t, jobs.IdentitySweep{}.Kind())
+}
+
+func (b *bundle) jobsOf(t *testing.T, kind string) (all []job) {
+	t.Helper()
+	rows, err := b.admin.Query(context.Background(), sqlJobs, kind)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,8 +133,13 @@ func (b *bundle) jobs(t *testing.T) (all []job) {
 	return all
 }
 
-// awaitJobs waits until River's jobs are these.
+// awaitJobs waits until the sweep's jobs are these.
 func (b *bundle) awaitJobs(t *testing.T, want ...job) {
+	t.Helper()
+	b.awaitJobsOf(t, jobs.IdentitySweep{}.Kind(), want...)
+}
+
+func (b *bundle) awaitJobsOf(t *testing.T, kind string, want ...job) {
 	t.Helper()
 	var last []job
 	defer func() {
@@ -138,7 +148,7 @@ func (b *bundle) awaitJobs(t *testing.T, want ...job) {
 		}
 	}()
 	await(t, "the jobs to be as they should", func() bool {
-		last = b.jobs(t)
+		last = b.jobsOf(t, kind)
 		if len(last) != len(want) {
 			return false
 		}

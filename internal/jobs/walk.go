@@ -7,41 +7,60 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
-// partition is one family's number, of all tenants.
-type partition struct {
-	family domain.Family
-	number domain.Number
+// walk goes round the places of one database, in order and for ever, lap by lap.
+// A run that breaks off leaves a lap where it is, and the next goes on there, so
+// that a lap ends however short the runs are. It begins anywhere, and is the
+// process's own: where a pass over one place stands is kept by the domain, and all
+// that the order must do is let none wait for long.
+//
+// Runs that walk at once share a lap.
+type walk[P comparable] struct {
+	places []P
+
+	mu   sync.Mutex
+	next int
+	left int // of the lap
 }
 
-// walk goes round the partitions of one database, in order and for ever. It
-// begins anywhere and its place is the process's own: where a pass over one
-// partition stands is kept by the domain, and all that the order must do is let
-// none wait for long.
-type walk struct {
-	partitions []partition
-
-	mu    sync.Mutex
-	place int
-}
-
-func newWalk(families []domain.Family, numbers []domain.Number) *walk {
-	w := &walk{}
+// newWalk makes a walk over each kind in each number.
+func newWalk[K any, P comparable](kinds []K, numbers []domain.Number, place func(K, domain.Number) P) *walk[P] {
+	w := &walk[P]{}
 	for _, number := range numbers {
-		for _, family := range families {
-			w.partitions = append(w.partitions, partition{family, number})
+		for _, kind := range kinds {
+			w.places = append(w.places, place(kind, number))
 		}
 	}
-	if len(w.partitions) > 0 {
-		w.place = rand.N(len(w.partitions))
+	if len(w.places) > 0 {
+		w.next = rand.N(len(w.places))
 	}
 	return w
 }
 
-// next gives the partition whose turn it is.
-func (w *walk) next() partition {
+// begin begins a lap of so many places, at most of all, unless one was left.
+func (w *walk[P]) begin(visits int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := w.partitions[w.place]
-	w.place = (w.place + 1) % len(w.partitions)
-	return p
+	if w.left == 0 {
+		w.left = min(visits, len(w.places))
+	}
+}
+
+// turn gives the place whose turn it is; false when the lap is done.
+func (w *walk[P]) turn() (place P, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.left == 0 {
+		return place, false
+	}
+	return w.places[w.next], true
+}
+
+// pass moves on behind a place that has had its turn, unless another run has.
+func (w *walk[P]) pass(had P) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.left > 0 && w.places[w.next] == had {
+		w.next = (w.next + 1) % len(w.places)
+		w.left--
+	}
 }

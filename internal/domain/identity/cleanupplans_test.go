@@ -10,41 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// TestCleanup_ChangesAreOnTheirKeys holds what the cleanup writes by to its
-// indexes, as TestPlans_AreOnTheirKeys does what serves.
-func TestCleanup_ChangesAreOnTheirKeys(t *testing.T) {
-	t.Parallel()
-	d := newDirectory(t, Options{})
-	statements := map[string]string{ // and the last column that the index must be searched by
-		sqlDoubtLink:          "device_id",
-		sqlDropLink:           "device_id",
-		sqlDropDoubtful:       "device_id",
-		sqlRemoveDevice:       "device_id",
-		sqlDemandRemoved:      "device_id",
-		sqlEndQuarantine:      "account_id",
-		sqlNoteDevicesRemoved: "account_id",
-		sqlRemoveTombstone:    "account_id",
-		sqlRemoveChange:       "account_id",
-		sqlRemoveGuesses:      "subject",
-		sqlRemoveEvents:       "number",
-	}
-	check := func(when string) {
-		for sql, column := range statements {
-			if plan := d.genericPlan(t, sql); !onIndex(plan, column) {
-				t.Errorf("%s:%s\nis planned as\n%s\nwant an index searched by %s", when, sql, plan, column)
-			}
-		}
-		if plan := d.genericPlan(t, sqlRemoveEvents); !strings.Contains(plan, "(sequence <= ") || strings.Contains(plan, "Sort") {
-			t.Errorf("%s: old events are removed by\n%s\nwant them found by their sequences", when, plan)
-		}
-	}
-	check("on empty tables")
-	d.fillForPlans(t)
-	check("with some rows")
-	d.everywhere(t, `ANALYZE`)
-	check("with some rows, analyzed")
-}
-
 // TestCleanup_ScansAreOnTheirIndexes holds the functions by which the worker
 // looks into all tenants to the indexes that are made for them.
 func TestCleanup_ScansAreOnTheirIndexes(t *testing.T) {

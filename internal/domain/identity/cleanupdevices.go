@@ -32,12 +32,13 @@ DELETE FROM account_devices
  WHERE tenant_id = $1 AND number = $2 AND account_id = $3 AND device_id = $4`
 
 // removeDevice removes a device that has had its time, which is judged again
-// under its lock: its link is put in doubt, its code's claim is released, it is
-// removed, and then its link goes.
+// under its lock: its link is put in doubt, it is removed, its code's claim is
+// released, and then its link goes.
 //
-// A crash in between leaves a device that has still had its time, or a link in
-// doubt, which a task of its own decides. It is never the other way round, so no
-// device is ever an account's without a link that leads to it.
+// A crash in between leaves a claim that its owner doesn't know, which the sweep
+// removes, and a link in doubt, which a task of its own decides. It is never the
+// other way round: no device holds a code that is in force without its claim, nor
+// is one an account's without a link that leads to it.
 func (s *Service) removeDevice(ctx context.Context, tenant domain.TenantID, record ref, hadItsTime func(*deviceRow) bool) (removed bool, err error) {
 	r, err := s.read(ctx, tenant, record, true)
 	if err != nil || r.device == nil || !hadItsTime(r.device) {
@@ -52,14 +53,6 @@ func (s *Service) removeDevice(ctx context.Context, tenant domain.TenantID, reco
 			return false, err
 		}
 	}
-	if links := r.device.links(); len(links) > 0 {
-		if err := s.release(ctx, tenant, record, links); err != nil {
-			return false, err
-		}
-		if err := s.reach(ctx, "cleanup code released"); err != nil {
-			return false, err
-		}
-	}
 	err = s.changeDevice(ctx, tenant, id, func(c *deviceChange) error {
 		if removed = hadItsTime(c.device); removed {
 			c.remove()
@@ -69,11 +62,22 @@ func (s *Service) removeDevice(ctx context.Context, tenant domain.TenantID, reco
 	if errors.Is(err, errNoDevice) {
 		return false, nil // and whoever removed it sees to its link
 	}
-	if err != nil || !removed || account.IsZero() {
-		return removed, err
+	if err != nil || !removed {
+		return false, err
 	}
 	if err := s.reach(ctx, "cleanup device removed"); err != nil {
 		return true, err
+	}
+	if links := r.device.links(); len(links) > 0 {
+		if err := s.release(ctx, tenant, record, links); err != nil {
+			return true, err
+		}
+		if err := s.reach(ctx, "cleanup code released"); err != nil {
+			return true, err
+		}
+	}
+	if account.IsZero() {
+		return true, nil
 	}
 	return true, s.changeLink(ctx, tenant, sqlDropLink, account, id)
 }

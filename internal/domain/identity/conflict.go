@@ -71,7 +71,7 @@ func (s *Service) clearWay(ctx context.Context, tenant domain.TenantID, op *oper
 		found, remaining, err := s.clear(ctx, tenant, c)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, nothingHappened(err)
 		case found == held:
 			taken = append(taken, l)
 		case found == undecided:

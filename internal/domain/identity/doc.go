@@ -22,7 +22,9 @@
 //
 // # Invariants
 //
-// A token enters a row only at prepare and never returns once it has left. So a
+// A token enters a row only at prepare and never returns once it has left, but for
+// a decided operation that a crash of its database brings back to be cleared
+// again. So a
 // claim that its owner doesn't know (neither the record holds the key under the
 // claim's token, nor the owner's operation under that token lists the key) is
 // obsolete for good, and whoever meets it may remove it by exact token.

@@ -76,7 +76,7 @@ func (s *Service) holder(ctx context.Context, tenant domain.TenantID, key link) 
 		}
 		recovered, err := s.recover(ctx, tenant, c.owner)
 		if err != nil {
-			return nil, err
+			return nil, nothingHappened(err) // a look-up has no outcome of its own
 		}
 		if !recovered {
 			break

@@ -139,6 +139,7 @@ func queueRemoved(tx *tenancy.Tx, all []*creatingDevice) {
 func (c *creatingDevice) committedAt(now time.Time) *deviceRow {
 	d := *c.device
 	d.Revision, d.UpdatedAt, d.ExpiresAt = 1, now, c.op.claimsUntil
+	d.Scopes = append([]string{}, d.Scopes...) // as it is read again: empty, and not nil
 	d.CreatedAt = earlier(orNil(d.CreatedAt), now)
 	if d.Status == DeviceApproved {
 		at := earlier(d.ApprovedAt, now)

@@ -138,8 +138,10 @@ func TestEveryTransaction_StaysOnTheDatabaseOfItsNumbers(t *testing.T) {
 	d := newDirectory(t, Options{})
 	traced, recorder := d.traced(t)
 	all := recorder.during(func() {
-		if err := life(t.Context(), traced); err != nil {
-			t.Error(err)
+		for _, life := range lives {
+			if err := life(t.Context(), traced); err != nil {
+				t.Error(err)
+			}
 		}
 		if _, err := traced.List(t.Context(), d.scope, AccountFilter{}, nil, 10); err != nil {
 			t.Error(err)

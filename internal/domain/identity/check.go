@@ -27,8 +27,8 @@ import (
 // Errors: found's; forbidden for a tenant that is closed, or whose layout is not
 // served; unavailable.
 func (s *Service) Check(ctx context.Context, tenant domain.TenantID, found func(Violation) error) (Census, error) {
-	i, err := s.inspect(ctx, tenant, found)
-	if err != nil {
+	i := s.newInspection(tenant, found)
+	if err := i.all(ctx); err != nil {
 		return Census{}, err
 	}
 	return i.census(), nil
@@ -42,6 +42,7 @@ const clockMargin = time.Minute
 type inspection struct {
 	s       *Service
 	tenant  domain.TenantID
+	page    int                           // rows that are read at once
 	digests [domain.Numbers]recordDigests // each written by its own run's goroutine
 
 	mu    sync.Mutex
@@ -49,13 +50,17 @@ type inspection struct {
 	tally tally
 }
 
-func (s *Service) inspect(ctx context.Context, tenant domain.TenantID, found func(Violation) error) (*inspection, error) {
-	i := &inspection{s: s, tenant: tenant, found: found, tally: newTally()}
+func (s *Service) newInspection(tenant domain.TenantID, found func(Violation) error) *inspection {
+	return &inspection{s: s, tenant: tenant, page: checkPage, found: found, tally: newTally()}
+}
+
+// all looks at every database, side by side.
+func (i *inspection) all(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, db := range s.router.Databases() {
+	for _, db := range i.s.router.Databases() {
 		group.Go(func() error { return i.database(ctx, db) })
 	}
-	return i, group.Wait()
+	return group.Wait()
 }
 
 // database looks at what is on one database, a run of numbers after the other.

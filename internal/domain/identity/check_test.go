@@ -62,3 +62,35 @@ func TestCheck_OfASoundDirectory_FindsNothingAndCounts(t *testing.T) {
 		t.Errorf("census (-want +got):\n%s", diff)
 	}
 }
+
+// However small the pages are, every row is looked at once.
+func TestCheck_InPagesOfAnySize_LooksAtEveryRowOnce(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	var lines []ImportLine
+	for i := range 40 {
+		lines = append(lines, accountLine(numbered("%d", i), numbered("a-%d", i), numbered("a-%d@example.com", i)),
+			deviceLine(numbered("%d", i), numbered("%d", i)))
+	}
+	d.importAll(t, lines...)
+	d.everywhere(t, `DELETE FROM claims WHERE tenant_id = $1 AND family = 'email'`, d.scope.Tenant)
+	d.everywhere(t, `UPDATE account_devices SET account_id = gen_random_uuid() WHERE tenant_id = $1`, d.scope.Tenant)
+	d.everywhere(t, `UPDATE events SET revision = 2 WHERE tenant_id = $1 AND family = 'device'`, d.scope.Tenant)
+	whole := d.newInspection(d.scope.Tenant, func(Violation) error { return nil })
+	if err := whole.all(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := whole.tally.violations; n < 40*4 {
+		t.Fatalf("there are only %d violations", n)
+	}
+	for _, size := range []int{1, 2, 3, 7} {
+		i := d.newInspection(d.scope.Tenant, func(Violation) error { return nil })
+		i.page = size
+		if err := i.all(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(whole.census(), i.census()); diff != "" || i.sum() != whole.sum() {
+			t.Errorf("in pages of %d, digest %x, census (-want +got):\n%s", size, i.sum(), diff)
+		}
+	}
+}

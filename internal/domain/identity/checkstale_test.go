@@ -14,10 +14,10 @@ func TestCheck_APageOfThePast_IsReadAgain(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t, Options{})
 	run := func(p *planted, n domain.Number) *inspectedRun {
-		i := &inspection{s: p.Service, tenant: p.scope.Tenant, tally: newTally(), found: func(v Violation) error {
+		i := p.newInspection(p.scope.Tenant, func(v Violation) error {
 			t.Errorf("it finds %+v", v)
 			return nil
-		}}
+		})
 		db, last := p.run(n)
 		return &inspectedRun{inspection: i, db: db, first: n, last: last}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
-// checkPage is how many rows a check reads at once.
+// checkPage is how many rows a check reads at once. It bounds a check's memory.
 const checkPage = 500
 
 // placed is a row that tells its place in the walk over its table: the number,
@@ -33,7 +33,7 @@ func walk[R placed](ctx context.Context, r *inspectedRun, sql string, start []an
 		var now time.Time
 		err := tenancy.Run(ctx, r.db, r.entry(numbers), func(_ context.Context, tx *tenancy.Tx) error {
 			tx.QueueNow(&now)
-			args := append([]any{int16(r.last), checkPage}, place...)
+			args := append([]any{int16(r.last), r.page}, place...)
 			tx.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
 				page, err = pgx.CollectRows(rows, scan)
 				return err
@@ -46,7 +46,7 @@ func walk[R placed](ctx context.Context, r *inspectedRun, sql string, start []an
 		if err := look(ctx, page, now); err != nil {
 			return err
 		}
-		if len(page) < checkPage {
+		if len(page) < r.page {
 			return nil
 		}
 		place = page[len(page)-1].place()

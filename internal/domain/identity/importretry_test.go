@@ -30,8 +30,8 @@ func stateOfLines(lines ...ImportLine) state {
 
 func TestImport_AKeyThatIsJustBeingClaimed_IsWaitedFor(t *testing.T) {
 	t.Parallel()
-	d := newDirectory(t, Options{Deadline: 200 * time.Millisecond})
-	dying := d.with(Options{Deadline: 200 * time.Millisecond, Faults: &crashAt{point: "claimed", nth: 1}})
+	d := newDirectory(t, Options{})
+	dying := d.with(Options{Deadline: time.Second, Faults: &crashAt{point: "claimed", nth: 1}})
 	if _, err := dying.tryCreate(t.Context(), "ghost", "contested@example.com"); !errors.Is(err, errCrash) {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestImport_AKeyThatStaysPending_FailsTheLineWithinItsBound(t *testing.T) {
 	if _, err := dying.tryCreate(t.Context(), "ghost", "contested@example.com"); !errors.Is(err, errCrash) {
 		t.Fatal(err)
 	}
-	impatient := d.with(Options{Deadline: 100 * time.Millisecond})
+	impatient := d.with(Options{Deadline: time.Second})
 	expectResults(t, impatient.importAll(t, accountLine("1", "heir", "contested@example.com"), accountLine("2", "ada", "")),
 		"1 1 claim_pending /email", "2 2 created")
 	d.checkInvariants(t, false)
@@ -71,7 +71,7 @@ func TestImport_AnAnswerThatIsLost_IsFoundOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDirectory(t, Options{})
-			r := d.remote(t, Options{Deadline: 500 * time.Millisecond})
+			r := d.remote(t, Options{Deadline: time.Second})
 			line := d.lineOn("ada", together)
 			if committed {
 				r.network.CutAfter(t, createCommit)
@@ -91,7 +91,7 @@ func TestImport_AnAnswerThatIsLost_IsFoundOut(t *testing.T) {
 func TestImport_ADatabaseThatIsDown_FailsItsLinesAndNoOthers(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t, Options{})
-	r := d.remote(t, Options{Deadline: 100 * time.Millisecond})
+	r := d.remote(t, Options{Deadline: time.Second})
 	good, bad := d.lineOn("good", elsewhere), d.lineOn("bad", needingData2[0])
 	next := linesOf([]ImportLine{bad, good})
 	var results []string

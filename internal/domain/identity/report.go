@@ -54,13 +54,13 @@ type hashed struct {
 // Errors: as Check.
 func (s *Service) Report(ctx context.Context, tenant domain.TenantID) (Report, error) {
 	r := Report{Tenant: tenant}
-	i, err := s.inspect(ctx, tenant, func(v Violation) error {
+	i := s.newInspection(tenant, func(v Violation) error {
 		if len(r.Found) < maxFound {
 			r.Found = append(r.Found, v)
 		}
 		return nil
 	})
-	if err != nil {
+	if err := i.all(ctx); err != nil {
 		return Report{}, err
 	}
 	r.Census = i.census()
@@ -71,7 +71,8 @@ func (s *Service) Report(ctx context.Context, tenant domain.TenantID) (Report, e
 		r.Obstacles = append(r.Obstacles, ObstaclePending)
 	}
 	r.Openable = len(r.Obstacles) == 0
-	r.Hash, err = r.hash(i.sum())
+	hash, err := r.hash(i.sum())
+	r.Hash = hash
 	return r, err
 }
 

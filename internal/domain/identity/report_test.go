@@ -169,8 +169,8 @@ func TestReport_TimeAloneChangesNoHash(t *testing.T) {
 	d := newDirectory(t, Options{})
 	d.importAll(t, codeLine("1", "WDJB-MJHT", time.Now().Add(time.Hour)))
 	before := d.report(t)
-	i, err := d.inspect(t.Context(), d.scope.Tenant, nil)
-	if err != nil {
+	i := d.newInspection(d.scope.Tenant, nil)
+	if err := i.all(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	later := before

@@ -152,6 +152,9 @@ func TestEmailChange_ThatIsReplaced_IsDead(t *testing.T) {
 	x := d.mustBegin(t, a.ID, "x@example.com")
 	expectCode(t, d.confirm(t, a.ID, x, "wrong"), domain.KindInvalid, "email_code_wrong")
 	y := d.mustBegin(t, a.ID, "y@example.com")
+	if got := d.state(t).EmailChanges; len(got) != 1 || got[0] != "ada to y@example.com, 0 wrong codes" {
+		t.Errorf("the pending changes are %v", got)
+	}
 	expectCode(t, d.confirm(t, a.ID, x, x.Code), domain.KindNotFound, "email_change_not_found")
 	expectCode(t, d.confirm(t, a.ID, y, x.Code), domain.KindInvalid, "email_code_wrong")
 	d.create(t, "bob", "x@example.com")

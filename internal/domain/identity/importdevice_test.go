@@ -148,6 +148,8 @@ func TestImport_ABadDeviceLine_IsRefusedByItself(t *testing.T) {
 	d.importAll(t, accountLine("1", "ada", ""), deviceLine("k", "1"))
 	expectResults(t, d.importAll(t, line(func(d *ImportDevice) { d.Label = new("TV") })), "1 k idempotency_key_reused /key")
 	d.checkInvariants(t, true)
+	d.everywhere(t, `DELETE FROM devices WHERE tenant_id = $1`, d.scope.Tenant) // as the cleanup does, whose event stays
+	expectResults(t, d.importAll(t, deviceLine("k", "1")), "1 k device_removed /key")
 }
 
 func TestImport_KilledAmidADevice_IsResumed(t *testing.T) {

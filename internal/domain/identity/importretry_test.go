@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +144,17 @@ func TestImport_PatienceWithADatabaseThatIsDown_IsSpentOnceUntilALineSucceeds(t 
 	tries(nil)
 	if n := tries(down); n < 2 {
 		t.Errorf("behind a success a line was tried %d times", n)
+	}
+}
+
+func TestImport_AnErrorThatIsNobodysBusiness_IsInTheLogAlone(t *testing.T) {
+	t.Parallel()
+	inside := errors.New("SQLSTATE 42P01")
+	f := &flight{}
+	f.fail(inside)
+	e := f.result.Error
+	if f.result.Result != ImportFailed || e == nil || e.Kind != domain.KindInternal || e.Code != "internal" || strings.Contains(e.Detail, "SQL") || !errors.Is(e, inside) {
+		t.Errorf("the line's result is %+v", f.result)
 	}
 }
 

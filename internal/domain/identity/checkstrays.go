@@ -20,6 +20,8 @@ SELECT 'account', number, count(*) FROM email_changes WHERE tenant_id = $1 AND (
 UNION ALL
 SELECT 'account', number, count(*) FROM account_devices WHERE tenant_id = $1 AND (number = ANY ($2) OR number < 0 OR number > 63) GROUP BY number
 UNION ALL
+SELECT 'account', number, count(*) FROM code_guesses WHERE tenant_id = $1 AND (number = ANY ($2) OR number < 0 OR number > 63) GROUP BY number
+UNION ALL
 SELECT 'device', number, count(*) FROM devices WHERE tenant_id = $1 AND (number = ANY ($2) OR number < 0 OR number > 63) GROUP BY number
 UNION ALL
 SELECT family, number, count(*) FROM operations WHERE tenant_id = $1 AND (number = ANY ($2) OR number < 0 OR number > 63) GROUP BY family, number

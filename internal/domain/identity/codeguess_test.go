@@ -30,7 +30,7 @@ func TestGuesses_NeverExceedTheLimitInAnyWindow(t *testing.T) {
 			return n
 		}
 		for i := range rapid.IntRange(1, 60).Draw(t, "guesses") {
-			now = now.Add(time.Duration(rapid.IntRange(-1, 240).Draw(t, fmt.Sprint("gap ", i))) * time.Second)
+			now = now.Add(time.Duration(rapid.IntRange(0, 240).Draw(t, fmt.Sprint("gap ", i))) * time.Second)
 			next, at, err := standing.add(now, limit)
 			if err != nil {
 				var e *domain.Error
@@ -57,6 +57,21 @@ func TestGuesses_NeverExceedTheLimitInAnyWindow(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Charges are told apart by their times, so that each is refunded alone: at one
+// moment too, and after a clock was put back.
+func TestGuesses_OfOneMoment_AreToldApart(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	var standing guesses
+	for _, back := range []time.Duration{0, 0, time.Hour, time.Second, 0} {
+		next, at, err := standing.add(now.Add(-back), 10)
+		if n := len(standing); err != nil || n > 0 && !at.After(standing[n-1]) || at.Sub(now) > time.Millisecond {
+			t.Errorf("a guess %v before is charged at %v behind %v: %v", back, at, standing, err)
+		}
+		standing = next
+	}
 }
 
 func TestLimitsOfGuesses_AreThoseOfTheRFCsAdvice(t *testing.T) {

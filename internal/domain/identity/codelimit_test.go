@@ -140,6 +140,28 @@ func TestTenantsGuesses_AreLimitedToo(t *testing.T) {
 	d.approve(t, device, ada)
 }
 
+func TestChargesOfOneShareAtOnce_StayWithinIt(t *testing.T) {
+	t.Parallel()
+	shareRace(t, newDirectory(t, Options{}))
+}
+
+func shareRace(t *testing.T, d *directory) {
+	charged := 0
+	for _, err := range atOnce(3*guessShare, func(int) error {
+		_, err := d.chargeShare(t.Context(), d.scope.Tenant, 7)
+		return err
+	}) {
+		if err == nil {
+			charged++
+		} else {
+			expectLimited(t, err, guessWindow)
+		}
+	}
+	if _, n := d.charged(t, domain.AccountID{1}); charged != guessShare || n != guessShare {
+		t.Errorf("%d guesses passed, and %d are charged; want %d", charged, n, guessShare)
+	}
+}
+
 // 120 accounts of one tenant guess twice each, at once, after 832 wrong guesses of
 // others: fewer than 1,000 of all are looked at.
 func TestAThousandWrongCodes_AreLimited(t *testing.T) {

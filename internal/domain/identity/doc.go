@@ -42,7 +42,36 @@
 // step is conditional on the token. Each file named after a step tells what a
 // crash behind it leaves.
 //
+// # Cleanup
+//
+// What has had its time goes task by task (CleanupTask), each a bounded step in
+// one number of all tenants, behind a cursor as the sweeps have one. A record goes
+// before the claims of its keys, and a device before its account's link to it. Of
+// a device that was removed events are left, and a tombstone outlives its
+// account's: so no id is used again while anything is told of it.
+//
 // Each step is a decision that may share a transaction with other decisions of
 // the same tenant on the same database (tenancy.Sharer), and none depends on
 // another in its transaction.
+//
+// # Devices
+//
+// A device is a record whose one lookup key is its user code. The code's claim
+// carries the code's expiry, and whoever finds it expired may replace it; neither
+// the code nor its expiry ever changes.
+//
+// An account approves a device in two decisions: the link, in the account's
+// bucket, under a lock that holds the account to be active; then the approval, in
+// the device's, which alone counts. A link whose device doesn't agree is shown to
+// nobody. Before a device is given anything its account is asked again, so an
+// account that was deleted or disabled in between gives it nothing.
+//
+// Guesses of user codes are charged before the code is looked at, to the account
+// and to one share of the tenant's, and refunded if the code was right: a crash
+// leaves a charge, never a free guess.
+//
+// A device polls with its device code (RFC 8628), which is redeemed once, for the
+// first of a chain of refresh tokens. Each is good once; one that comes again
+// revokes the device (RFC 9700, section 4.14.2). Polls and turns of tokens are no
+// changes of the record: they add nothing to its revision.
 package identity

@@ -18,7 +18,7 @@ func TestSafety_WithAdvisoryLocksOff(t *testing.T) {
 		"email race": emailRace, "handle race": handleRace, "patch race": patchRace, "retry race": retryRace,
 		"confirm race": confirmRace, "change race": changeRace, "wrong code race": wrongCodeRace, "email storm": emailStorm,
 		"device retry race": deviceRetryRace, "device patch race": devicePatchRace, "decision race": decisionRace,
-		"guess race": guessRace, "redeem race": redeemRace, "refresh race": refreshRace,
+		"guess race": guessRace, "share race": shareRace, "redeem race": redeemRace, "refresh race": refreshRace,
 		"sweeps at once": sweepRace, "crashes": everyCrash,
 	}
 	for name, keep := range promises {

@@ -149,12 +149,15 @@ func (e NewTenantIdentityState) Valid() bool {
 
 // Defines values for SweepKind.
 const (
+	SweepKindCleanup  SweepKind = "cleanup"
 	SweepKindIdentity SweepKind = "identity"
 )
 
 // Valid indicates whether the value is a known member of the SweepKind enum.
 func (e SweepKind) Valid() bool {
 	switch e {
+	case SweepKindCleanup:
+		return true
 	case SweepKindIdentity:
 		return true
 	default:

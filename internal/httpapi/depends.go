@@ -81,6 +81,8 @@ type Jobs interface {
 	// IdentitySweep asks for a sweep of each database and gives those for which
 	// none was waiting or under way already.
 	IdentitySweep(ctx context.Context, databases ...string) (asked []string, err error)
+	// IdentityCleanup likewise of a cleanup.
+	IdentityCleanup(ctx context.Context, databases ...string) (asked []string, err error)
 }
 
 // Tokens is what the API needs of tenancy.Tokens.

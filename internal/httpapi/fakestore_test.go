@@ -54,11 +54,17 @@ func (f *fakeStore) DisableClient(_ context.Context, _ tenancy.Scope, tenant dom
 
 // fakeJobs adds a job for data2 and finds the others' there.
 type fakeJobs struct {
-	err error
-	got []string
+	err  error
+	got  []string
+	kind string
 }
 
 func (f *fakeJobs) IdentitySweep(_ context.Context, databases ...string) ([]string, error) {
-	f.got = databases
+	f.got, f.kind = databases, "sweep"
+	return []string{"data2"}, f.err
+}
+
+func (f *fakeJobs) IdentityCleanup(_ context.Context, databases ...string) ([]string, error) {
+	f.got, f.kind = databases, "cleanup"
 	return []string{"data2"}, f.err
 }

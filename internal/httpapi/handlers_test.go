@@ -187,15 +187,21 @@ func TestCreateTenant_HasItsDefaults(t *testing.T) {
 
 func TestRunSweep_TellsForEachDatabaseWhetherOneWasThereAlready(t *testing.T) {
 	t.Parallel()
+	for kind, job := range map[string]string{"identity": "sweep", "cleanup": "cleanup"} {
+		runsSweep(t, request{method: "POST", target: "/v1/sweeps/" + kind + "/run", token: "operator"}, job)
+	}
+}
+
+func runsSweep(t *testing.T, run request, job string) {
+	t.Helper()
 	a := newTestAPI(t, testOptions{})
-	run := request{method: "POST", target: "/v1/sweeps/identity/run", token: "operator"}
 	w := a.do(t, run)
 	want := `{"databases":[{"already_asked":true,"database":"data1"},{"already_asked":false,"database":"data2"},{"already_asked":true,"database":"data3"}]}`
 	if got := strings.TrimSpace(w.Body.String()); w.Code != http.StatusAccepted || got != want {
 		t.Errorf("%d %s\nwant %s", w.Code, got, want)
 	}
-	if diff := cmp.Diff([]string{"data1", "data2", "data3"}, a.jobs.got); diff != "" {
-		t.Errorf("asked for (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"data1", "data2", "data3"}, a.jobs.got); diff != "" || a.jobs.kind != job {
+		t.Errorf("asked for a %s (-want +got):\n%s", a.jobs.kind, diff)
 	}
 	a.jobs.err = domain.Unavailable("jobs_unavailable", "Ask again.")
 	if w = a.do(t, run); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {

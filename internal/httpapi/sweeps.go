@@ -32,10 +32,15 @@ func encodeSweep(p identity.SweepProgress) Sweep {
 
 // RunSweep serves POST /v1/sweeps/{kind}/run.
 func (s *server) RunSweep(ctx context.Context, request RunSweepRequestObject) (RunSweepResponseObject, error) {
-	if request.Kind != SweepKindIdentity {
+	ask := s.jobs.IdentitySweep
+	switch request.Kind {
+	case SweepKindIdentity:
+	case SweepKindCleanup:
+		ask = s.jobs.IdentityCleanup
+	default:
 		return nil, domain.NotFound("sweep_not_found", "There is no sweep of this kind.")
 	}
-	asked, err := s.jobs.IdentitySweep(ctx, s.databases...)
+	asked, err := ask(ctx, s.databases...)
 	if err != nil {
 		return nil, err
 	}

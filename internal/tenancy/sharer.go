@@ -18,12 +18,18 @@ const (
 	maxUnderWay  = 2                // transactions at once
 	worthAnother = 16               // decisions that must wait for a second one to begin
 	flushTimeout = 10 * time.Second // the role's own statement timeout comes first
+
+	// patience is how long those that wait let a transaction hold them up: it may
+	// be waiting for a row that somebody keeps locked.
+	patience = 100 * time.Millisecond
+	maxSlow  = 8 // transactions that have outlasted it, of one tenant on one database
 )
 
 // Sharer lets independent decisions of one tenant on one database share
 // transactions: those that arrive while one is under way go out together in the
 // next. That is what makes the commits of a busy tenant cheap, and it costs a
-// lone caller nothing.
+// lone caller nothing. A transaction that is slow, since it waits for a lock, holds
+// up its own decisions and not those behind it.
 //
 // D is one decision: what is asked, and room for the answer, which decide fills
 // in. Decisions never depend on one another's outcome, and a decision that is
@@ -47,7 +53,11 @@ type queueKey struct {
 type queue[D any] struct {
 	waiting  []*pending[D]
 	underWay int // transactions
+	slow     int // those that have outlasted patience, and are not counted above
 }
+
+// flushing is one transaction that is under way.
+type flushing struct{ done, slow bool }
 
 type pending[D any] struct {
 	decision *D
@@ -103,7 +113,7 @@ func (s *Sharer[D]) enqueue(ctx context.Context, key queueKey, decisions []*D) (
 		all[i] = &pending[D]{decision: d, ctx: ctx, done: make(chan struct{})}
 	}
 	q.waiting = append(q.waiting, all...)
-	if q.underWay == 0 || q.underWay < maxUnderWay && len(q.waiting) >= worthAnother {
+	if q.underWay == 0 && q.slow < maxSlow || q.underWay > 0 && q.underWay < maxUnderWay && len(q.waiting) >= worthAnother {
 		q.underWay++
 		go s.flush(key, q)
 	}
@@ -111,32 +121,80 @@ func (s *Sharer[D]) enqueue(ctx context.Context, key queueKey, decisions []*D) (
 }
 
 // flush sends what waits until nothing does. While one transaction is under way
-// a second begins only when enough waits to be worth its own begin and commit.
+// a second begins only when enough waits to be worth its own begin and commit,
+// or when the first has outlasted patience.
 func (s *Sharer[D]) flush(key queueKey, q *queue[D]) {
 	for {
-		s.mu.Lock()
-		n := min(len(q.waiting), maxShared)
-		if n == 0 {
-			q.underWay--
-			if q.underWay == 0 {
-				delete(s.queues, key)
-			}
-			s.mu.Unlock()
+		batch := s.take(key, q)
+		if batch == nil {
 			return
 		}
-		batch := q.waiting[:n:n]
-		q.waiting = q.waiting[n:]
-		s.mu.Unlock()
-
+		f := &flushing{}
+		outlasted := time.AfterFunc(patience, func() { s.outlast(key, q, f) })
 		err := s.share(key, batch)
+		outlasted.Stop()
 		for _, p := range batch {
-			if n > 1 && oneMayFailAll(err) {
+			if len(batch) > 1 && oneMayFailAll(err) {
 				go func() { p.settle(s.share(key, []*pending[D]{p})) }()
 				continue
 			}
 			p.settle(err)
 		}
+		if !s.goesOn(q, f) {
+			return
+		}
 	}
+}
+
+// take gives the next transaction's decisions, or nil when the flush ends.
+func (s *Sharer[D]) take(key queueKey, q *queue[D]) []*pending[D] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(len(q.waiting), maxShared)
+	if n == 0 {
+		q.underWay--
+		if q.underWay == 0 && q.slow == 0 {
+			delete(s.queues, key)
+		}
+		return nil
+	}
+	batch := q.waiting[:n:n]
+	q.waiting = q.waiting[n:]
+	return batch
+}
+
+// outlast no longer counts a transaction that has outlasted patience, and lets
+// those that wait go out beside it.
+func (s *Sharer[D]) outlast(key queueKey, q *queue[D], f *flushing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.done {
+		return
+	}
+	f.slow = true
+	q.underWay--
+	q.slow++
+	if len(q.waiting) > 0 && q.underWay == 0 && q.slow < maxSlow {
+		q.underWay++
+		go s.flush(key, q)
+	}
+}
+
+// goesOn tells a flush whose transaction has ended whether it sends the next: not
+// if it was slow and another has taken its place.
+func (s *Sharer[D]) goesOn(q *queue[D], f *flushing) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.done = true
+	if !f.slow {
+		return true
+	}
+	q.slow--
+	if q.underWay > 0 {
+		return false
+	}
+	q.underWay++
+	return true
 }
 
 func (p *pending[D]) settle(err error) {

@@ -212,3 +212,49 @@ func TestSharer_TenantsAndDatabasesNeverShare(t *testing.T) {
 		}
 	})
 }
+
+// What waits for a lock that somebody keeps holds up its own decisions only.
+func TestSharer_ASlowTransactionDoesNotHoldUpThoseBehindIt(t *testing.T) {
+	t.Parallel()
+	const patience, maxSlow = 100 * time.Millisecond, 8
+	synctest.Test(t, func(t *testing.T) {
+		d := &deciders{begin: make(chan struct{})}
+		c := newCallers(d)
+		c.underWay(t, upTo(3)...)
+		time.Sleep(patience - time.Millisecond)
+		synctest.Wait()
+		if diff := cmp.Diff([]int{1}, d.sizes()); diff != "" {
+			t.Errorf("within its time (-want +got)\n%s", diff)
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if diff := cmp.Diff([]int{1, 3}, d.sizes()); diff != "" {
+			t.Errorf("when it has outlasted patience (-want +got)\n%s", diff)
+		}
+		for n := range 20 {
+			time.Sleep(patience)
+			c.more(t, 100+n)
+		}
+		if got := len(d.sizes()); got != maxSlow {
+			t.Errorf("%d transactions are under way, want %d at most", got, maxSlow)
+		}
+		close(d.begin)
+		for asked, err := range c.wait() {
+			if err != nil {
+				t.Errorf("%d: %v", asked, err)
+			}
+		}
+		sum := 0
+		for _, size := range d.sizes() {
+			sum += size
+		}
+		if sum != 24 {
+			t.Errorf("%d decisions were made, want 24", sum)
+		}
+		c.ask(t.Context(), t, 999) // and it goes on as ever
+		c.wait()
+		if sizes := d.sizes(); sizes[len(sizes)-1] != 1 {
+			t.Errorf("the next transaction has %d decisions", sizes[len(sizes)-1])
+		}
+	})
+}

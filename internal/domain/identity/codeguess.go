@@ -12,10 +12,9 @@ import (
 )
 
 // Limits of wrong user codes (RFC 8628, section 5.1). A tenant's are spread over
-// the numbers, a share each, so that its guesses don't wait for one row.
-//
-// With a thousand of a tenant's codes in use, 96,000 guesses a day hit one of
-// them once in some 270 days.
+// the numbers, a share each, so that its guesses don't wait for one row. With a
+// thousand codes in use at any time, whoever guesses as fast as that allows, day
+// and night, meets one of them in half a year.
 const (
 	guessWindow    = 10 * time.Minute
 	accountGuesses = 10                             // in any window, of one account
@@ -28,7 +27,7 @@ const (
 const sharesTried = 2
 
 var errTooManyGuesses = domain.Limited("user_code_guesses_exceeded",
-	"Too many wrong user codes. Wait for the time in Retry-After, and have the device show its code again.")
+	"Too many wrong user codes. Try again after the time in Retry-After.")
 
 // charge is one guess, charged before anybody looked at its code: so that any
 // number of guesses at once stay within the limits, and a crash leaves a charge
@@ -97,22 +96,21 @@ func (c *charge) queue(tx *tenancy.Tx, standing guesses, now time.Time, limit in
 	return nil
 }
 
+// chargeOf is a charge to an account, before it is made.
+func chargeOf(account ref) charge { return charge{number: account.Number, subject: account.ID} }
+
 // chargeAccount charges a guess to an account, which must be there and active.
 func (s *Service) chargeAccount(ctx context.Context, tenant domain.TenantID, account domain.AccountID) (charge, error) {
 	record := accountRef(account)
-	c := charge{number: record.Number, subject: record.ID}
-	err := tenancy.Run(ctx, s.router.Database(c.number), s.entry(tenant, []int16{int16(c.number)}), func(ctx context.Context, tx *tenancy.Tx) error {
-		var standing guesses
-		a, now, err := lockAccount(ctx, tx, record, func() { queueLockGuesses(tx, c, &standing) })
+	c := chargeOf(record)
+	err := s.changeAccount(ctx, tenant, record, needs{guesses: true}, func(a *lockedAccount) error {
 		switch {
-		case err != nil:
-			return err
-		case !a.visible():
+		case !a.account.visible():
 			return errNoAccount
-		case a.Status != Active:
+		case a.account.Status != Active:
 			return errAccountDisabled
 		}
-		return c.queue(tx, standing, now, accountGuesses)
+		return c.queue(a.Tx, a.guesses, a.now, accountGuesses)
 	})
 	return c, err
 }

@@ -85,6 +85,32 @@ func TestApproval_MeetsAChangeMidway(t *testing.T) {
 	d.expectNothingCharged(t)
 }
 
+// What happens to the account before its link: the approval goes no further, and
+// the guess, which was right, costs nothing.
+func TestApproval_OfAnAccountThatChangesBeforeItsLink(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	for i, want := range []error{errNoAccount, errAccountDisabled} {
+		ada := d.create(t, numbered("ada-%d", i), "")
+		device := d.authorize(t, d.client(), numbered("tv-%d", i))
+		act := func() { d.Delete(t.Context(), d.scope, ada.ID, 1) }
+		if want == errAccountDisabled {
+			act = func() { d.setStatus(t, ada, Disabled) }
+		}
+		slow := d.with(Options{Faults: &pauseAt{point: "guess judged", act: act}})
+		if _, err := slow.ApproveDevice(t.Context(), d.scope, d.guessOf(device, ada)); err != want {
+			t.Errorf("got %v, want %v", err, want)
+		}
+		if now := d.deviceLine(t, device.ID); now != numbered("tv-%d pending rev 1", i) {
+			t.Errorf("the device is %q", now)
+		}
+	}
+	if links := d.linkRows(t); len(links) > 0 {
+		t.Errorf("%d links were made", len(links))
+	}
+	d.expectNothingCharged(t)
+}
+
 // deviceLine is a device's line in the state.
 func (d *directory) deviceLine(t testing.TB, id domain.DeviceID) string {
 	t.Helper()

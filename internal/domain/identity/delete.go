@@ -3,39 +3,19 @@ package identity
 import (
 	"context"
 	"encoding/json"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 const sqlEntomb = `
-UPDATE accounts SET revision = revision + 1, status = 'deleted', email = NULL, email_key = NULL, email_token = NULL,
+UPDATE accounts SET revision = $5, status = 'deleted', email = NULL, email_key = NULL, email_token = NULL,
        email_verified_at = NULL, display_name = NULL, attributes = '{}',
-       updated_at = $5, deleted_at = $5, quarantined_until = $6
+       updated_at = $6, deleted_at = $6, quarantined_until = $7
  WHERE tenant_id = $1 AND number = $2 AND account_id = $3 AND revision = $4 AND status <> 'deleted'`
 
 const sqlEndEmailChange = `
 DELETE FROM email_changes WHERE tenant_id = $1 AND number = $2 AND account_id = $3`
-
-// An operation that would create the record which is there was prepared in vain,
-// by a repeated request that has not yet looked; it has no claims and is nobody's.
-const sqlStandingOperation = `
-SELECT o.token FROM operations o
- WHERE o.tenant_id = $1 AND o.number = $2 AND o.family = $3 AND o.record_id = $4 AND o.base_revision > 0`
-
-// queueStandingOperation tells whether a change of the record is under way. It
-// goes behind the record's lock, which every prepare of a change holds, so that
-// one that is not there then doesn't come. It locks nothing: a commit locks its
-// operation before the record, and the two would wait for each other.
-func queueStandingOperation(tx *tenancy.Tx, record ref, stands *bool) {
-	tx.Queue(sqlStandingOperation, int16(record.Number), record.Family, record.ID).Query(func(rows pgx.Rows) error {
-		*stands = rows.Next()
-		return rows.Err()
-	})
-}
 
 // sqlBeginRelease writes an operation that is committed from the start: what
 // claims nothing has its prepare and its commit in one decision. It takes the
@@ -115,33 +95,25 @@ type entombed struct {
 }
 
 func (s *Service) entomb(ctx context.Context, scope tenancy.Scope, record ref, revision int64) (outcome entombed, err error) {
-	number, id := int16(record.Number), record.ID
-	err = tenancy.Run(ctx, s.router.Database(record.Number), s.entry(scope.Tenant, []int16{number}), func(ctx context.Context, tx *tenancy.Tx) error {
-		var occupied bool
-		a, now, err := lockAccount(ctx, tx, record, func() { queueStandingOperation(tx, record, &occupied) })
+	err = s.changeAccount(ctx, scope.Tenant, record, needs{operation: true}, func(a *lockedAccount) error {
+		outcome = entombed{}
 		switch {
-		case err != nil:
-			return err
-		case a.Status == deleted:
+		case a.account.Status == deleted:
 			return nil
-		case a.Revision != revision:
+		case a.account.Revision != revision:
 			return errStale
-		case a.Email.IsZero():
+		case a.account.Email.IsZero():
 			// Nothing to release. An operation that is prepared beside the account
 			// fails its commit, because its revision has gone.
-		case occupied:
+		case a.occupied():
 			outcome.busy = true
 			return nil
 		default:
-			outcome.release = releaseOf(ctx, record, a, now, `{"status":"deleted"}`)
-			if err := queueRelease(tx, outcome.release); err != nil {
-				return err
-			}
+			outcome.release = releaseOf(ctx, a, `{"status":"deleted"}`)
+			queueRelease(a.Tx, outcome.release)
 		}
-		tx.Queue(sqlEndEmailChange, number, id)
-		tx.Queue(sqlEntomb, number, id, revision, now, now.Add(s.quarantine))
-		tx.Queue(sqlDemandRevision, number, id, revision+1)
-		queueEvents(tx, now, event{record, revision + 1, AccountDeleted, a.fields(), principalActor(scope)})
+		a.queue(sqlEndEmailChange)
+		a.revise(sqlEntomb, AccountDeleted, a.account.fields(), principalActor(scope), a.now, a.now.Add(s.quarantine))
 		return nil
 	})
 	return outcome, err
@@ -149,26 +121,22 @@ func (s *Service) entomb(ctx context.Context, scope tenancy.Scope, record ref, r
 
 // releaseOf makes the operation that frees the email of an account which no
 // longer has it.
-func releaseOf(ctx context.Context, record ref, a *accountRow, now time.Time, proposal string) *operation {
+func releaseOf(ctx context.Context, a *lockedAccount, proposal string) *operation {
 	return &operation{
-		record:      record,
+		record:      a.record,
 		token:       domain.RandomID[domain.TokenKind](),
 		state:       committed,
-		deadline:    now,
-		base:        a.Revision,
+		deadline:    a.now,
+		base:        a.account.Revision,
 		proposal:    json.RawMessage(proposal),
-		oldLinks:    []link{linkTo(domain.FamilyEmail, a.Email.Key(), a.emailToken)},
+		oldLinks:    []link{linkTo(domain.FamilyEmail, a.account.Email.Key(), a.account.emailToken)},
 		traceparent: traceparent(ctx),
 	}
 }
 
-func queueRelease(tx *tenancy.Tx, op *operation) error {
-	links, err := json.Marshal(op.oldLinks)
-	if err != nil {
-		return err
-	}
-	tx.Queue(sqlBeginRelease, int16(op.record.Number), op.record.Family, op.record.ID, op.token,
-		op.deadline, op.base, string(op.proposal), string(links), op.traceparent)
-	tx.Queue(sqlDemandOperation, int16(op.record.Number), op.record.Family, op.record.ID, op.token)
-	return nil
+func queueRelease(tx *tenancy.Tx, op *operation) {
+	r := op.record
+	tx.Queue(sqlBeginRelease, int16(r.Number), r.Family, r.ID, op.token,
+		op.deadline, op.base, string(op.proposal), linksJSON(op.oldLinks), op.traceparent)
+	tx.Queue(sqlDemandOperation, int16(r.Number), r.Family, r.ID, op.token)
 }

@@ -3,10 +3,8 @@ package identity
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
-	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 var errAccountDisabled = domain.Conflict("account_disabled",
@@ -34,17 +32,17 @@ ON CONFLICT (tenant_id, number, account_id, device_id) DO UPDATE SET created_at 
  WHERE NOT l.confirmed`
 
 func (s *Service) linkDevice(ctx context.Context, tenant domain.TenantID, l *linking) error {
-	err := s.inAccount(ctx, tenant, l.account, func(tx *tenancy.Tx, a *accountRow, now time.Time) error {
+	err := s.changeAccount(ctx, tenant, accountRef(l.account), needs{}, func(a *lockedAccount) error {
 		switch {
-		case !a.visible():
+		case !a.account.visible():
 			return errNoAccount
-		case a.Status == Disabled && !l.disabledToo:
+		case a.account.Status == Disabled && !l.disabledToo:
 			return errAccountDisabled
 		}
 		if l.paid != nil {
-			l.paid.queueRefund(tx)
+			l.paid.queueRefund(a.Tx)
 		}
-		tx.Queue(sqlLinkDevice, int16(accountRef(l.account).Number), l.account, l.device, now)
+		a.queue(sqlLinkDevice, l.device, a.now)
 		return nil
 	})
 	if err != nil {
@@ -61,11 +59,11 @@ UPDATE account_devices SET confirmed = true
 // account was deleted in between, its device is revoked, and the error is
 // errNoAccount. Whatever else fails here changes nothing for anybody.
 func (s *Service) confirmLink(ctx context.Context, tenant domain.TenantID, account domain.AccountID, device domain.DeviceID) error {
-	err := s.inAccount(ctx, tenant, account, func(tx *tenancy.Tx, a *accountRow, _ time.Time) error {
-		if !a.visible() {
+	err := s.changeAccount(ctx, tenant, accountRef(account), needs{}, func(a *lockedAccount) error {
+		if !a.account.visible() {
 			return errNoAccount
 		}
-		tx.Queue(sqlConfirmLink, int16(accountRef(account).Number), account, device)
+		a.queue(sqlConfirmLink, device)
 		return nil
 	})
 	if errors.Is(err, errNoAccount) {
@@ -86,19 +84,4 @@ func (s *Service) disown(ctx context.Context, tenant domain.TenantID, account do
 		return err
 	}
 	return errNoAccount
-}
-
-// inAccount is one decision in an account's bucket, under the account's lock. An
-// account that isn't there is errNoAccount.
-func (s *Service) inAccount(ctx context.Context, tenant domain.TenantID, account domain.AccountID,
-	decide func(tx *tenancy.Tx, a *accountRow, now time.Time) error) error {
-	record := accountRef(account)
-	return tenancy.Run(ctx, s.router.Database(record.Number), s.entry(tenant, []int16{int16(record.Number)}),
-		func(ctx context.Context, tx *tenancy.Tx) error {
-			a, now, err := lockAccount(ctx, tx, record)
-			if err != nil {
-				return err
-			}
-			return decide(tx, a, now)
-		})
 }

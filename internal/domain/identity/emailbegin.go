@@ -46,28 +46,21 @@ func (s *Service) BeginEmailChange(ctx context.Context, scope tenancy.Scope, acc
 		id = domain.DeriveID[domain.EmailChangeKind](scope.Settings.IDKey, "email-change", scope.Principal.String(), account.String(), req.IdempotencyKey)
 	}
 	change := s.newEmailChange(id, email)
-	record := accountRef(account)
 	var replayed bool
-	err = tenancy.Run(ctx, s.router.Database(record.Number), s.entry(scope.Tenant, []int16{int16(record.Number)}),
-		func(ctx context.Context, tx *tenancy.Tx) error {
-			var standing *pendingChange
-			a, now, err := lockAccount(ctx, tx, record, func() { queueLockEmailChange(tx, record, &standing) })
-			if err != nil {
-				return err
-			}
-			if !a.visible() {
-				return errNoAccount
-			}
-			if standing.is(id, now) {
-				if standing.email.String() != email.String() {
-					return errKeyReused
-				}
-				replayed = true
-				return change.recall(scope.Tenant, account, standing)
-			}
-			change.queue(tx, account, now)
+	err = s.changeAccount(ctx, scope.Tenant, accountRef(account), needs{emailChange: true}, func(a *lockedAccount) error {
+		replayed = false
+		switch {
+		case !a.account.visible():
+			return errNoAccount
+		case !a.pending.is(id, a.now):
+			change.queue(a.Tx, account, a.now)
 			return nil
-		})
+		case a.pending.email.String() != email.String():
+			return errKeyReused
+		}
+		replayed = true
+		return change.recall(scope.Tenant, account, a.pending)
+	})
 	if err != nil {
 		return BegunEmailChange{}, err
 	}
@@ -106,25 +99,13 @@ func (c *pendingChange) begunWith(other *pendingChange) bool {
 	return c != nil && c.id == other.id && c.expiresAt.Equal(other.expiresAt)
 }
 
-const sqlLockEmailChange = `
-SELECT change_id, email, email_key, code_hash, server_key_id, wrong_codes, expires_at FROM email_changes
- WHERE tenant_id = $1 AND number = $2 AND account_id = $3
-   FOR UPDATE`
-
-// queueLockEmailChange locks and reads the account's change, behind its account.
-func queueLockEmailChange(tx *tenancy.Tx, record ref, into **pendingChange) {
-	tx.Queue(sqlLockEmailChange, int16(record.Number), record.ID).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
-			var c pendingChange
-			var email, key string
-			if err := rows.Scan(&c.id, &email, &key, &c.codeHash, &c.serverKeyID, &c.wrongCodes, &c.expiresAt); err != nil {
-				return err
-			}
-			c.email = RestoreEmail(email, key)
-			*into = &c
-		}
-		return rows.Err()
-	})
+// scanPendingChange scans an ordinal and then a change's columns.
+func scanPendingChange(rows pgx.Rows, ordinal *int64) (*pendingChange, error) {
+	var c pendingChange
+	var email, key string
+	err := rows.Scan(ordinal, &c.id, &email, &key, &c.codeHash, &c.serverKeyID, &c.wrongCodes, &c.expiresAt)
+	c.email = RestoreEmail(email, key)
+	return &c, err
 }
 
 // errNoEmailChange is one answer for a change that never was, and for one that
@@ -138,20 +119,14 @@ DELETE FROM email_changes WHERE tenant_id = $1 AND number = $2 AND account_id = 
 // CancelEmailChange ends a pending change. Errors: not found; unavailable;
 // outcome unknown.
 func (s *Service) CancelEmailChange(ctx context.Context, scope tenancy.Scope, account domain.AccountID, change domain.EmailChangeID) error {
-	record := accountRef(account)
-	return tenancy.Run(ctx, s.router.Database(record.Number), s.entry(scope.Tenant, []int16{int16(record.Number)}),
-		func(ctx context.Context, tx *tenancy.Tx) error {
-			var standing *pendingChange
-			a, now, err := lockAccount(ctx, tx, record, func() { queueLockEmailChange(tx, record, &standing) })
-			switch {
-			case err != nil:
-				return err
-			case !a.visible():
-				return errNoAccount
-			case !standing.is(change, now):
-				return errNoEmailChange
-			}
-			tx.Queue(sqlCancelEmailChange, int16(record.Number), account, change)
-			return nil
-		})
+	return s.changeAccount(ctx, scope.Tenant, accountRef(account), needs{emailChange: true}, func(a *lockedAccount) error {
+		switch {
+		case !a.account.visible():
+			return errNoAccount
+		case !a.pending.is(change, a.now):
+			return errNoEmailChange
+		}
+		a.queue(sqlCancelEmailChange, change)
+		return nil
+	})
 }

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -21,20 +20,11 @@ ON CONFLICT (tenant_id, number, family, record_id) DO UPDATE
        old_links = excluded.old_links, fingerprint = NULL, traceparent = excluded.traceparent
  WHERE o.base_revision = 0`
 
-func queuePrepared(tx *tenancy.Tx, op *operation) error {
-	newLinks, err := json.Marshal(op.newLinks)
-	if err != nil {
-		return err
-	}
-	oldLinks, err := json.Marshal(op.oldLinks)
-	if err != nil {
-		return err
-	}
+func queuePrepared(tx *tenancy.Tx, op *operation) {
 	r := op.record
 	tx.Queue(sqlPrepareChange, int16(r.Number), r.Family, r.ID, op.token, op.deadline, op.base,
-		string(op.proposal), string(newLinks), string(oldLinks), op.traceparent)
+		string(op.proposal), linksJSON(op.newLinks), linksJSON(op.oldLinks), op.traceparent)
 	tx.Queue(sqlDemandOperation, int16(r.Number), r.Family, r.ID, op.token)
-	return nil
 }
 
 const sqlChangeEmail = `
@@ -59,46 +49,42 @@ SELECT demand(count(*) FILTER (WHERE token = $5 AND state = 'prepared') = 0 AND 
 // the change still pending. A crash behind it leaves an operation marked
 // committed, whose old claim anybody may release.
 func (s *Service) commitChange(ctx context.Context, tenant domain.TenantID, c *confirming) error {
-	op, number, id := c.op, int16(c.record.Number), c.record.ID
-	err := tenancy.Run(ctx, s.router.Database(c.record.Number), s.entry(tenant, []int16{number}), func(ctx context.Context, tx *tenancy.Tx) error {
-		var standing *operation
-		var pending *pendingChange
-		var asked operationColumns
-		asked.add(op)
-		queueLockOperations(tx, &asked, func(o *operation) { standing = o })
-		a, now, err := lockAccount(ctx, tx, c.record, func() { queueLockEmailChange(tx, c.record, &pending) })
+	op := c.op
+	err := s.changeAccount(ctx, tenant, c.record, needs{emailChange: true, operation: true}, func(a *lockedAccount) error {
 		switch {
-		case err != nil:
-			return err
-		case standing == nil || standing.overdue(now):
+		case a.operation == nil || a.operation.token != op.token || a.operation.overdue(a.now):
 			return errExpired
-		case !a.visible():
+		case !a.account.visible():
 			return errNoAccount
-		case a.Revision != op.base:
+		case a.account.Revision != op.base:
 			return errChangeStale
-		case !pending.begunWith(c.pending):
+		case !a.pending.begunWith(c.pending):
 			return errNoEmailChange
 		}
-		next, email := op.base+1, c.pending.email
-		tx.Queue(sqlChangeEmail, number, id, op.base, next, email.String(), email.Key(), op.token, now)
-		tx.Queue(sqlCancelEmailChange, number, id, c.change)
-		decided, left := sqlClearPrepared, 0
-		if len(op.oldLinks) > 0 {
-			decided, left = sqlMarkCommitted, 1
-		}
-		tx.Queue(decided, number, c.record.Family, id, op.token)
-		tx.Queue(sqlDemandRevision, number, id, next)
-		tx.Queue(sqlDemandDecided, number, c.record.Family, id, op.token, left)
-		queueEvents(tx, now, event{c.record, next, AccountEmailChanged, []string{"email"}, c.actor})
-
-		c.account = a.Account
-		c.account.Revision, c.account.Email, c.account.EmailVerifiedAt, c.account.UpdatedAt = next, email, &now, now
+		email := c.pending.email
+		a.revise(sqlChangeEmail, AccountEmailChanged, []string{"email"}, c.actor, email.String(), email.Key(), op.token, a.now)
+		a.queue(sqlCancelEmailChange, c.change)
+		a.decide(op)
+		c.account = a.account.Account
+		c.account.Email, c.account.EmailVerifiedAt = email, &a.now
 		return nil
 	})
 	if err == nil {
 		op.state = committed
 	}
 	return err
+}
+
+// decide queues what a commit makes of its operation: it is marked committed
+// while it has old claims to release, and cleared if it has none.
+func (a *lockedAccount) decide(op *operation) {
+	sql, left := sqlClearPrepared, 0
+	if len(op.oldLinks) > 0 {
+		sql, left = sqlMarkCommitted, 1
+	}
+	r := op.record
+	a.Queue(sql, int16(r.Number), r.Family, r.ID, op.token)
+	a.Queue(sqlDemandDecided, int16(r.Number), r.Family, r.ID, op.token, left)
 }
 
 // withoutPointers is for requests that name the key nowhere.

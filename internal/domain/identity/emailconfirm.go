@@ -89,53 +89,44 @@ UPDATE accounts SET revision = $5, email = $6, email_verified_at = $7, updated_a
 // and then prepares the change. A wrong code is counted in the transaction that
 // finds it wrong, so that no crash forgives it.
 func (s *Service) judgeCode(ctx context.Context, tenant domain.TenantID, c *confirming, code string) error {
-	return tenancy.Run(ctx, s.router.Database(c.record.Number), s.entry(tenant, []int16{int16(c.record.Number)}), func(ctx context.Context, tx *tenancy.Tx) error {
-		var pending *pendingChange
-		a, now, err := lockAccount(ctx, tx, c.record, func() {
-			queueLockEmailChange(tx, c.record, &pending)
-			queueStandingOperation(tx, c.record, &c.busy)
-		})
+	return s.changeAccount(ctx, tenant, c.record, needs{emailChange: true, operation: true}, func(a *lockedAccount) error {
+		c.busy, c.refused, c.op = false, nil, nil
 		switch {
-		case err != nil:
-			return err
-		case !a.visible():
+		case !a.account.visible():
 			return errNoAccount
-		case !pending.is(c.change, now):
+		case !a.pending.is(c.change, a.now):
 			return errNoEmailChange
-		case subtle.ConstantTimeCompare(hashCode(code), pending.codeHash) != 1:
-			c.countWrong(tx, pending)
-			return nil
-		case a.Email.Key() == pending.email.Key():
-			c.busy = false
-			c.verifyAgain(tx, a.Account, pending.email, now)
-			return nil
-		case c.busy:
-			return nil
+		case subtle.ConstantTimeCompare(hashCode(code), a.pending.codeHash) != 1:
+			c.countWrong(a)
+		case a.account.Email.Key() == a.pending.email.Key():
+			c.verifyAgain(a)
+		case a.occupied():
+			c.busy = true
+		default:
+			c.pending = a.pending
+			c.op = c.operation(ctx, a.account, a.now.Add(s.deadline))
+			queuePrepared(a.Tx, c.op)
 		}
-		c.pending = pending
-		c.op = c.operation(ctx, a, now.Add(s.deadline))
-		return queuePrepared(tx, c.op)
+		return nil
 	})
 }
 
-func (c *confirming) countWrong(tx *tenancy.Tx, pending *pendingChange) {
-	c.busy, c.refused = false, errWrongCode
+func (c *confirming) countWrong(a *lockedAccount) {
+	c.refused = errWrongCode
 	sql := sqlCountWrongCode
-	if pending.wrongCodes+1 >= maxWrongCodes {
+	if a.pending.wrongCodes+1 >= maxWrongCodes {
 		c.refused, sql = errLastWrong, sqlCancelEmailChange
 	}
-	tx.Queue(sql, int16(c.record.Number), c.record.ID, c.change)
+	a.queue(sql, c.change)
 }
 
 // verifyAgain needs no claim: the account has the key.
-func (c *confirming) verifyAgain(tx *tenancy.Tx, a Account, email Email, now time.Time) {
-	number, id := int16(c.record.Number), c.record.ID
-	tx.Queue(sqlVerifyEmail, number, id, a.Revision, a.Revision+1, email.String(), now)
-	tx.Queue(sqlCancelEmailChange, number, id, c.change)
-	tx.Queue(sqlDemandRevision, number, id, a.Revision+1)
-	a.Revision, a.Email, a.EmailVerifiedAt, a.UpdatedAt = a.Revision+1, email, &now, now
-	c.account = a
-	queueEvents(tx, now, event{c.record, a.Revision, AccountEmailChanged, []string{"email"}, c.actor})
+func (c *confirming) verifyAgain(a *lockedAccount) {
+	email := a.pending.email
+	a.revise(sqlVerifyEmail, AccountEmailChanged, []string{"email"}, c.actor, email.String(), a.now)
+	a.queue(sqlCancelEmailChange, c.change)
+	c.account = a.account.Account
+	c.account.Email, c.account.EmailVerifiedAt = email, &a.now
 }
 
 // operation is the change as an operation: the new address to be claimed, the

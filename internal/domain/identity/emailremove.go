@@ -55,34 +55,24 @@ type removedEmail struct {
 }
 
 func (s *Service) removeEmail(ctx context.Context, scope tenancy.Scope, record ref, revision *int64) (outcome removedEmail, err error) {
-	number, id := int16(record.Number), record.ID
-	err = tenancy.Run(ctx, s.router.Database(record.Number), s.entry(scope.Tenant, []int16{number}), func(ctx context.Context, tx *tenancy.Tx) error {
-		var occupied bool
-		a, now, err := lockAccount(ctx, tx, record, func() { queueStandingOperation(tx, record, &occupied) })
+	err = s.changeAccount(ctx, scope.Tenant, record, needs{operation: true}, func(a *lockedAccount) error {
+		outcome = removedEmail{}
 		switch {
-		case err != nil:
-			return err
-		case !a.visible():
+		case !a.account.visible():
 			return errNoAccount
-		case revision != nil && a.Revision != *revision:
+		case revision != nil && a.account.Revision != *revision:
 			return errStale
-		case a.Email.IsZero():
-			outcome.account = a.Account
+		case a.account.Email.IsZero():
+			outcome.account = a.account.Account
 			return nil
-		case occupied:
+		case a.occupied():
 			outcome.busy = true
 			return nil
 		}
-		outcome.release = releaseOf(ctx, record, a, now, `{"email":null}`)
-		if err := queueRelease(tx, outcome.release); err != nil {
-			return err
-		}
-		next := a.Revision + 1
-		tx.Queue(sqlRemoveEmail, number, id, a.Revision, next, now)
-		tx.Queue(sqlDemandRevision, number, id, next)
-		queueEvents(tx, now, event{record, next, AccountEmailRemoved, []string{"email"}, principalActor(scope)})
-		outcome.account = a.Account
-		outcome.account.Revision, outcome.account.UpdatedAt = next, now
+		outcome.release = releaseOf(ctx, a, `{"email":null}`)
+		queueRelease(a.Tx, outcome.release)
+		a.revise(sqlRemoveEmail, AccountEmailRemoved, []string{"email"}, principalActor(scope), a.now)
+		outcome.account = a.account.Account
 		outcome.account.Email, outcome.account.EmailVerifiedAt = Email{}, nil
 		return nil
 	})

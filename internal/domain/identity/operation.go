@@ -118,3 +118,9 @@ func queueLockOperations(tx *tenancy.Tx, asked *operationColumns, found func(*op
 		return rows.Err()
 	})
 }
+
+// linksJSON is links as an operation's row has them.
+func linksJSON(links []link) string {
+	text, _ := json.Marshal(links) // of strings, numbers and ids
+	return string(text)
+}

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
@@ -22,14 +19,9 @@ type AccountPatch struct {
 var errStale = domain.PreconditionFailed("revision_stale",
 	"The account has changed since you read it. Read it again and repeat the change with its new ETag.")
 
-// sqlLockAccount locks the row that decides. The operation beside it is not
-// looked at: a change of no key goes through whatever is prepared, which then
-// fails its own commit because its revision has gone.
-const sqlLockAccount = `
-SELECT ` + accountColumns + ` FROM accounts a
- WHERE a.tenant_id = $1 AND a.number = $2 AND a.account_id = $3
-   FOR NO KEY UPDATE`
-
+// The operation beside the account is not looked at: a change of no key goes
+// through whatever is prepared, which then fails its own commit because its
+// revision has gone.
 const sqlPatchAccount = `
 UPDATE accounts SET revision = $5, status = $6, display_name = $7, attributes = $8::json, updated_at = $9
  WHERE tenant_id = $1 AND number = $2 AND account_id = $3 AND revision = $4 AND status <> 'deleted'`
@@ -50,60 +42,25 @@ func (s *Service) Patch(ctx context.Context, scope tenancy.Scope, id domain.Acco
 			return Account{}, err
 		}
 	}
-	record := accountRef(id)
 	var changed Account
-	err := tenancy.Run(ctx, s.router.Database(record.Number), s.entry(scope.Tenant, []int16{int16(record.Number)}),
-		func(ctx context.Context, tx *tenancy.Tx) error {
-			a, now, err := lockAccount(ctx, tx, record)
-			if err != nil {
-				return err
-			}
-			if !a.visible() {
-				return errNoAccount
-			}
-			if a.Revision != revision {
-				return errStale
-			}
-			if changed, err = patch.apply(a.Account, now); err != nil {
-				return err
-			}
-			tx.Queue(sqlPatchAccount, int16(record.Number), id, revision,
-				changed.Revision, changed.Status, changed.DisplayName, string(changed.Attributes), changed.UpdatedAt)
-			tx.Queue(sqlDemandRevision, int16(record.Number), id, changed.Revision)
-			queueEvents(tx, now, event{record, changed.Revision, AccountChanged, patch.fields(), principalActor(scope)})
-			return nil
-		})
-	return changed, err
-}
-
-// lockAccount locks and reads an account or tombstone, then what else is to be
-// locked behind it, and then the clock, which is never earlier than the last
-// change.
-func lockAccount(ctx context.Context, tx *tenancy.Tx, record ref, also ...func()) (*accountRow, time.Time, error) {
-	var a *accountRow
-	var now time.Time
-	tx.Queue(sqlLockAccount, int16(record.Number), record.ID).Query(func(rows pgx.Rows) (err error) {
-		for rows.Next() {
-			if a, err = scanAccount(rows); err != nil {
-				return err
-			}
+	err := s.changeAccount(ctx, scope.Tenant, accountRef(id), needs{}, func(a *lockedAccount) error {
+		switch {
+		case !a.account.visible():
+			return errNoAccount
+		case a.account.Revision != revision:
+			return errStale
 		}
-		return rows.Err()
+		next, err := patch.apply(a.account.Account)
+		if err != nil {
+			return err
+		}
+		a.revise(sqlPatchAccount, AccountChanged, patch.fields(), principalActor(scope),
+			next.Status, next.DisplayName, string(next.Attributes), a.now)
+		next.Revision, next.UpdatedAt = a.account.Revision, a.now
+		changed = next
+		return nil
 	})
-	for _, queue := range also {
-		queue()
-	}
-	tx.QueueNow(&now)
-	if err := tx.Send(ctx); err != nil {
-		return nil, now, err
-	}
-	if a == nil {
-		return nil, now, errNoAccount
-	}
-	if now.Before(a.UpdatedAt) {
-		now = a.UpdatedAt
-	}
-	return a, now, nil
+	return changed, err
 }
 
 // fields are the names of those that the patch speaks of.
@@ -120,7 +77,7 @@ func (p AccountPatch) fields() (fields []string) {
 	return fields
 }
 
-func (p AccountPatch) apply(a Account, now time.Time) (Account, error) {
+func (p AccountPatch) apply(a Account) (Account, error) {
 	if p.DisplayName != nil {
 		a.DisplayName = *p.DisplayName
 	}
@@ -134,8 +91,6 @@ func (p AccountPatch) apply(a Account, now time.Time) (Account, error) {
 		}
 		a.Attributes = merged
 	}
-	a.Revision++
-	a.UpdatedAt = now
 	return a, nil
 }
 

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -51,16 +50,12 @@ func (s *Service) prepareAll(ctx context.Context, db *postgres.Database, tenant 
 	for _, p := range all {
 		p.granted, p.found = false, nil
 		byToken[p.op.token] = p
-		links, err := json.Marshal(p.op.newLinks)
-		if err != nil {
-			return err
-		}
 		rows.numbers = append(rows.numbers, int16(p.op.record.Number))
 		rows.families = append(rows.families, string(p.op.record.Family))
 		rows.records = append(rows.records, p.op.record.ID)
 		rows.tokens = append(rows.tokens, p.op.token)
 		rows.proposals = append(rows.proposals, string(p.op.proposal))
-		rows.links = append(rows.links, string(links))
+		rows.links = append(rows.links, linksJSON(p.op.newLinks))
 		rows.fingerprints = append(rows.fingerprints, p.op.fingerprint)
 		rows.trace = append(rows.trace, p.op.traceparent)
 	}

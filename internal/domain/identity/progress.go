@@ -53,11 +53,11 @@ func (s *Service) Recovery(ctx context.Context, scope tenancy.Scope) (Recovery, 
 	return total, nil
 }
 
-// SweepProgress is how far the sweeps of one kind and family are on one
-// database.
+// SweepProgress is how far the sweeps, or the cleanup, of one kind and family are
+// on one database.
 type SweepProgress struct {
 	Database   string
-	Kind       string // "operations" or "claims"
+	Kind       string // "operations", "claims", or a CleanupTask
 	Family     domain.Family
 	Numbers    int        // that have been visited at all
 	Passes     int64      // complete passes over the number that has the fewest

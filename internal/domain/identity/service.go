@@ -59,6 +59,7 @@ type Service struct {
 	maintenance *Service
 
 	preparing       *tenancy.Sharer[preparing]
+	changing        *tenancy.Sharer[accountChange]
 	claiming        *tenancy.Sharer[claiming]
 	creating        *tenancy.Sharer[creating]
 	creatingDevices *tenancy.Sharer[creatingDevice]
@@ -115,6 +116,7 @@ func newService(router *postgres.Router, purpose tenancy.Purpose, secrets Secret
 		metrics:     newMetrics(),
 	}
 	s.preparing = tenancy.NewSharer("identity.prepare", s.tracer, s.prepareAll)
+	s.changing = tenancy.NewSharer("identity.account", s.tracer, s.changeAccounts)
 	s.claiming = tenancy.NewSharer("identity.claim", s.tracer, s.claimAll)
 	s.creating = tenancy.NewSharer("identity.commit", s.tracer, s.createAll)
 	s.creatingDevices = tenancy.NewSharer("identity.commit_device", s.tracer, s.createDevices)

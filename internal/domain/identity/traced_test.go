@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // transaction is what one began with.
@@ -23,8 +24,37 @@ type transaction struct {
 
 // transactions records every domain transaction that is entered.
 type transactions struct {
-	mu  sync.Mutex
-	all []transaction
+	mu       sync.Mutex
+	all      []transaction
+	unsynced map[*pgx.Conn]bool // of its transaction
+	synced   map[string]bool    // what was written, by the steps below, and whether that waits for the disk
+}
+
+// steps that write. Those that are true must outlast a crash of their database,
+// since something rests on them at once; the others are looked for again, or
+// done again.
+var steps = map[string]struct {
+	name string
+	kept bool
+}{
+	sqlPrepare:           {"prepare a creation", false},
+	sqlPrepareChange:     {"prepare a change", true}, // with it a code is judged
+	sqlClaim:             {"claim", true},
+	sqlClaimUntil:        {"claim a code", true},
+	sqlInsertAccounts:    {"create an account", true},
+	sqlInsertDevices:     {"create a device", true},
+	sqlChangeEmail:       {"change an email", true},
+	sqlRemoveEmail:       {"remove an email", true},
+	sqlEntomb:            {"delete", true},
+	sqlCountWrongCode:    {"count a wrong code", true},
+	sqlCancelEmailChange: {"end an email change", true},
+	sqlAbort:             {"abort", true},
+	sqlRelease:           {"release", false},
+	sqlFinalize:          {"finalize", false},
+	sqlPaceDevice:        {"pace a device", false},
+	sqlRedeemDevice:      {"redeem a device", true},
+	sqlRotateRefresh:     {"rotate a refresh token", true},
+	sqlWriteGuesses:      {"charge a guess", true},
 }
 
 func (r *transactions) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
@@ -32,13 +62,15 @@ func (r *transactions) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.T
 }
 func (r *transactions) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 func (r *transactions) TraceBatchStart(ctx context.Context, conn *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, q := range data.Batch.QueuedQueries {
-		if !strings.HasPrefix(q.SQL, "SELECT enter(") {
-			continue
+		if strings.HasPrefix(q.SQL, "SELECT enter(") {
+			r.unsynced[conn] = q.Arguments[6].(bool)
+			r.all = append(r.all, transaction{conn.Config().Database, q.Arguments[1].([]int16), r.unsynced[conn]})
+		} else if step, writes := steps[q.SQL]; writes {
+			r.synced[step.name] = !r.unsynced[conn]
 		}
-		r.mu.Lock()
-		r.all = append(r.all, transaction{conn.Config().Database, q.Arguments[1].([]int16), q.Arguments[6].(bool)})
-		r.mu.Unlock()
 	}
 	return ctx
 }
@@ -59,7 +91,7 @@ func (r *transactions) during(fn func()) []transaction {
 // traced is another process, whose transactions are recorded.
 func (d *directory) traced(t *testing.T) (*directory, *transactions) {
 	t.Helper()
-	recorder := &transactions{}
+	recorder := &transactions{unsynced: map[*pgx.Conn]bool{}, synced: map[string]bool{}}
 	settings := d.in.Settings(postgres.RoleAPI)
 	settings.Tracer = recorder
 	router, err := postgres.Open(t.Context(), settings)
@@ -102,31 +134,34 @@ func TestAChangeOfNoKey_IsOneTransactionInTheAccountsBucket(t *testing.T) {
 	}
 }
 
-// TestOnlyAPrepare_DoesNotWaitForTheDisk: it is looked for again by the commit.
-// A claim is not, so a database that lost one in a crash, with the process alive,
-// would let an account commit without its keys.
-func TestOnlyAPrepare_DoesNotWaitForTheDisk(t *testing.T) {
+// TestEveryStep_WaitsForTheDiskWhereSomethingRestsOnIt: a database that lost a
+// claim in a crash, with the process alive, would let an account commit without
+// its keys.
+func TestEveryStep_WaitsForTheDiskWhereSomethingRestsOnIt(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t, Options{})
 	traced, recorder := d.traced(t)
-	var a Account
-	created := recorder.during(func() { a = traced.create(t, "ada", "ada@example.com") })
-	for i, tx := range created {
-		if want := i == 0; tx.unsynced != want {
-			t.Errorf("transaction %d of a creation is unsynced: %v, want %v", i, tx.unsynced, want)
+	recorder.during(func() {
+		for _, life := range lives {
+			if err := life(t.Context(), traced); err != nil {
+				t.Error(err)
+			}
 		}
-	}
-	others := recorder.during(func() {
-		if _, err := traced.tryCreate(t.Context(), "ADA", "other@example.com"); err == nil {
-			t.Error("the handle was given twice")
-		}
-		if err := traced.Delete(t.Context(), d.scope, a.ID, 1); err != nil {
+		ada := traced.create(t, "ada-of-the-rest", "")
+		change, err := traced.BeginEmailChange(t.Context(), d.scope, ada.ID, BeginEmailChange{Email: "rest@example.com"})
+		if err != nil {
 			t.Error(err)
 		}
+		expectCode(t, traced.confirm(t, ada.ID, change.EmailChange, "wrong"), domain.KindInvalid, "email_code_wrong")
+		client := d.client()
+		_, err = traced.poll(t.Context(), client, traced.authorize(t, client, "screen"))
+		expectGrant(t, err, tenancy.GrantAuthorizationPending)
 	})
-	for i, tx := range others[1:] {
-		if tx.unsynced {
-			t.Errorf("transaction %d of a refusal and a deletion doesn't wait for the disk: %+v", i+1, tx)
+	for _, step := range steps {
+		if synced, made := recorder.synced[step.name]; !made {
+			t.Errorf("no life makes the step %q", step.name)
+		} else if synced != step.kept {
+			t.Errorf("the step %q waits for the disk: %v, want %v", step.name, synced, step.kept)
 		}
 	}
 }

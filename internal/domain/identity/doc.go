@@ -24,8 +24,7 @@
 //
 // A token enters a row only at prepare and never returns once it has left, but for
 // a decided operation that a crash of its database brings back to be cleared
-// again. So a
-// claim that its owner doesn't know (neither the record holds the key under the
+// again. So a claim that its owner doesn't know (neither the record holds the key under the
 // claim's token, nor the owner's operation under that token lists the key) is
 // obsolete for good, and whoever meets it may remove it by exact token.
 //
@@ -53,6 +52,26 @@
 // Each step is a decision that may share a transaction with other decisions of
 // the same tenant on the same database (tenancy.Sharer), and none depends on
 // another in its transaction.
+//
+// # Changes of an account
+//
+// Everything that changes an account goes through changeAccount, under the locks
+// of what decides there: the account, its pending email change, its operation.
+// Each change writes the next revision and exactly one event.
+//
+// An email change is pending beside its account, where it touches nothing, until
+// its code is shown. Judging the code prepares the operation; the new address is
+// claimed; the commit marks the operation committed, and it stays until the old
+// address is released. A change of no key goes through beside it, and then the
+// email change fails at its commit, since the revision that it was prepared from
+// has gone.
+//
+// # Events
+//
+// An event is written in its record's number, by the transaction that commits the
+// revision. A number's events are a stream with a counter, whose row is locked
+// from the counting to the commit: so a follower that has seen a sequence has
+// missed none before it, whatever commits out of order.
 //
 // # Devices
 //

@@ -32,40 +32,57 @@ var schemaCodes = map[string]string{
 // schemaFields turns what the validator found, below the place that pointer
 // names, into field errors. Its own messages quote schemas and values.
 func schemaFields(pointer string, err error) []domain.Field {
+	f := faults{pointer: pointer, known: map[string]bool{}}
+	f.add(err)
+	return f.fields
+}
+
+// faults are the field errors of one value.
+type faults struct {
+	pointer string // of the value
+	fields  []domain.Field
+	known   map[string]bool // objects whose unknown members are among the fields
+}
+
+func (f *faults) add(err error) {
 	var several openapi3.MultiError
 	if errors.As(err, &several) {
-		var fields []domain.Field
 		for _, one := range several {
-			fields = append(fields, schemaFields(pointer, one)...)
+			f.add(one)
 		}
-		return fields
+		return
 	}
 	var broken *openapi3.SchemaError
 	if !errors.As(err, &broken) {
-		return []domain.Field{{Pointer: pointer, Code: "wrong_format"}} // a parameter that isn't of its type
+		f.fields = append(f.fields, domain.Field{Pointer: f.pointer, Code: "wrong_format"}) // a parameter that isn't of its type
+		return
 	}
 	code := schemaCodes[broken.SchemaField]
 	if code == "" {
 		code = "invalid"
 	}
-	path := broken.JSONPointer()
+	place := f.pointer + joinPointer(broken.JSONPointer())
 	if code == "unknown_field" {
-		return unknownFields(pointer+joinPointer(path), broken)
+		f.addUnknown(place, broken)
+		return
 	}
-	return []domain.Field{{Pointer: pointer + joinPointer(path), Code: code}}
+	f.fields = append(f.fields, domain.Field{Pointer: place, Code: code})
 }
 
-// unknownFields names the members that the schema doesn't: the validator points
-// at their object only.
-func unknownFields(object string, broken *openapi3.SchemaError) []domain.Field {
+// addUnknown names the members of an object that its schema doesn't. The
+// validator points at the object, once for each of them, and once must be enough:
+// there may be a hundred thousand.
+func (f *faults) addUnknown(object string, broken *openapi3.SchemaError) {
+	if f.known[object] {
+		return
+	}
+	f.known[object] = true
 	members, _ := broken.Value.(map[string]any)
-	var fields []domain.Field
 	for name := range members {
 		if broken.Schema.Properties[name] == nil {
-			fields = append(fields, domain.Field{Pointer: object + joinPointer([]string{name}), Code: "unknown_field"})
+			f.fields = append(f.fields, domain.Field{Pointer: object + joinPointer([]string{name}), Code: "unknown_field"})
 		}
 	}
-	return fields
 }
 
 // refusedFields lists the members that the schema names only to refuse them, with

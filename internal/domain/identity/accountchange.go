@@ -164,7 +164,7 @@ func lockAccounts(ctx context.Context, tx *tenancy.Tx, changes []*accountChange,
 	})
 	for i, c := range changes {
 		if c.needs.guesses {
-			queueLockGuesses(tx, chargeOf(c.record), &into[i].guesses)
+			chargeOf(c.record).queueLockGuesses(tx, &into[i].guesses)
 		}
 	}
 	tx.QueueNow(&now)

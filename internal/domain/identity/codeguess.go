@@ -62,23 +62,26 @@ func (g guesses) add(now time.Time, limit int) (guesses, time.Time, error) {
 	return append(g, now), now, nil
 }
 
-// A subject's row is made first, so that there is one to lock; one that is there
-// is held from here on, so that no cleanup takes it away in between.
-const sqlBeginGuesses = `
-INSERT INTO code_guesses AS g (tenant_id, number, subject, guessed_at, kept_until)
-VALUES ($1, $2, $3, '{}', clock_timestamp())
-ON CONFLICT (tenant_id, number, subject) DO UPDATE SET kept_until = g.kept_until`
-
 const sqlLockGuesses = `
 SELECT guessed_at FROM code_guesses
  WHERE tenant_id = $1 AND number = $2 AND subject = $3
    FOR UPDATE`
 
-// queueLockGuesses locks and reads a subject's guesses.
-func queueLockGuesses(tx *tenancy.Tx, c charge, into *guesses) {
-	tx.Queue(sqlBeginGuesses, int16(c.number), c.subject)
-	tx.Queue(sqlLockGuesses, int16(c.number), c.subject).QueryRow(func(row pgx.Row) error { return row.Scan(into) })
+// queueLockGuesses locks and reads a subject's guesses, if it has made any. Of an
+// account they are locked behind the account, so that no first charges cross.
+func (c charge) queueLockGuesses(tx *tenancy.Tx, into *guesses) {
+	tx.Queue(sqlLockGuesses, int16(c.number), c.subject).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{into}, func() error { return nil })
+		return err
+	})
 }
+
+// sqlBeginShare makes a share's row, so that there is one to lock; one that is
+// there is held from here on, so that no cleanup takes it away in between.
+const sqlBeginShare = `
+INSERT INTO code_guesses AS g (tenant_id, number, subject, guessed_at, kept_until)
+VALUES ($1, $2, $3, '{}', clock_timestamp())
+ON CONFLICT (tenant_id, number, subject) DO UPDATE SET kept_until = g.kept_until`
 
 // A cleanup that took the row away would not take the charge with it.
 const sqlWriteGuesses = `
@@ -131,7 +134,8 @@ func (s *Service) chargeShare(ctx context.Context, tenant domain.TenantID, numbe
 	err := tenancy.Run(ctx, s.router.Database(number), s.entry(tenant, []int16{int16(number)}), func(ctx context.Context, tx *tenancy.Tx) error {
 		var standing guesses
 		var now time.Time
-		queueLockGuesses(tx, c, &standing)
+		tx.Queue(sqlBeginShare, int16(number), c.subject)
+		c.queueLockGuesses(tx, &standing)
 		tx.QueueNow(&now)
 		if err := tx.Send(ctx); err != nil {
 			return err

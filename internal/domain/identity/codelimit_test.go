@@ -162,6 +162,36 @@ func shareRace(t *testing.T, d *directory) {
 	}
 }
 
+// A refund that comes beside a charge is not lost in it.
+func TestARefundBesideACharge_WaitsForIt(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	ada := d.create(t, "ada", "")
+	record := accountRef(ada.ID)
+	first, err := d.chargeAccount(t.Context(), d.scope.Tenant, ada.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refunded := make(chan error, 1)
+	second := chargeOf(record)
+	err = d.changeAccount(t.Context(), d.scope.Tenant, record, needs{guesses: true}, func(a *lockedAccount) error {
+		go func() { refunded <- d.refund(t.Context(), d.scope.Tenant, first) }()
+		d.awaitLock(t, d.router.Database(record.Number), refunded)
+		return second.queue(a.Tx, a.guesses, a.now, accountGuesses)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-refunded; err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range d.guessRows(t) {
+		if len(g.at) != 1 || !g.at[0].Equal(second.at) {
+			t.Errorf("charged at %v, want the second charge alone, of %v", g.at, second.at)
+		}
+	}
+}
+
 // 120 accounts of one tenant guess twice each, at once, after 832 wrong guesses of
 // others: fewer than 1,000 of all are looked at.
 func TestAThousandWrongCodes_AreLimited(t *testing.T) {

@@ -159,7 +159,7 @@ func TestPoll_BesideADecision_AnswersWhatWasDecided(t *testing.T) {
 	client := d.client()
 	device := d.authorize(t, client, "tv")
 	record := deviceRef(device.ID)
-	locked, polled := make(chan struct{}), make(chan error)
+	locked, polled := make(chan struct{}), make(chan error, 1)
 	go func() {
 		<-locked
 		_, err := d.poll(t.Context(), client, device)
@@ -167,7 +167,7 @@ func TestPoll_BesideADecision_AnswersWhatWasDecided(t *testing.T) {
 	}()
 	err := d.changeDevice(t.Context(), d.scope.Tenant, device.ID, func(c *deviceChange) error {
 		close(locked)
-		d.awaitLock(t, d.router.Database(record.Number))
+		d.awaitLock(t, d.router.Database(record.Number), polled)
 		c.commit(sqlDenyDevice, DeviceWasDenied, []string{"status"}, principalActor(d.scope), c.now)
 		return nil
 	})
@@ -177,10 +177,10 @@ func TestPoll_BesideADecision_AnswersWhatWasDecided(t *testing.T) {
 	expectGrant(t, <-polled, tenancy.GrantAccessDenied)
 }
 
-// awaitLock returns when somebody waits for a row's lock.
-func (d *directory) awaitLock(t testing.TB, db *postgres.Database) {
+// awaitLock returns when somebody waits for a row's lock, or is done with that.
+func (d *directory) awaitLock(t testing.TB, db *postgres.Database, done chan error) {
 	t.Helper()
-	for t.Context().Err() == nil {
+	for len(done) == 0 && t.Context().Err() == nil {
 		var waiting int
 		err := d.admin[db.Name].QueryRow(t.Context(), `
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)

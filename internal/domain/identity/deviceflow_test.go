@@ -15,8 +15,11 @@ func TestDeviceFlow_FromTheFirstPollToTheLastToken(t *testing.T) {
 	client := d.client("play", "watch")
 	device := d.authorize(t, client, "tv")
 
-	_, err := d.poll(t.Context(), client, device)
-	expectGrant(t, err, tenancy.GrantAuthorizationPending)
+	for range 3 { // at once, and each time that it was told to
+		_, err := d.poll(t.Context(), client, device)
+		expectGrant(t, err, tenancy.GrantAuthorizationPending)
+		d.passTime(t, PollInterval)
+	}
 	d.approve(t, device, ada)
 	got, err := d.poll(t.Context(), client, device)
 	if err != nil {

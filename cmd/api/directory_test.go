@@ -56,21 +56,28 @@ type holding struct{ Tenant, Family, Key, Owner, Token string }
 const sqlClaimed = `
 SELECT tenant_id::text, family, key, owner_id::text, token::text FROM claims`
 
-// sqlHeld has tombstones too: they hold their handles.
+// sqlHeld has tombstones too: they hold their handles. A device holds its code for
+// as long as that lives.
 const sqlHeld = `
 SELECT a.tenant_id::text, k.family, k.key, a.account_id::text, k.token::text
   FROM accounts a
  CROSS JOIN LATERAL (VALUES ('handle', a.handle_key, a.handle_token),
                             ('handle', a.skeleton_key, a.skeleton_token),
                             ('email', a.email_key, a.email_token)) AS k (family, key, token)
- WHERE k.key IS NOT NULL`
+ WHERE k.key IS NOT NULL
+ UNION ALL
+SELECT d.tenant_id::text, 'device-code', d.user_code, d.device_id::text, d.user_code_token::text
+  FROM devices d
+ WHERE d.user_code IS NOT NULL AND d.expires_at > now()`
 
 // holders are the owners of what the tenant's accounts hold, by key.
 func (d *directory) holders(t testing.TB, tenant string) map[string]string {
 	t.Helper()
 	holders := map[string]string{}
-	for _, h := range rows(t, d, sqlHeld+` AND a.tenant_id = $1::text::uuid`, pgx.RowToStructByPos[holding], tenant) {
-		holders[h.Key] = h.Owner
+	for _, h := range rows(t, d, sqlHeld, pgx.RowToStructByPos[holding]) {
+		if h.Tenant == tenant {
+			holders[h.Key] = h.Owner
+		}
 	}
 	return holders
 }

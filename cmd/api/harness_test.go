@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	if os.Getenv(runAsSweeper) != "" {
+		sweepOnDemand(os.Environ(), os.Stdin, os.Stderr)
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -129,28 +133,40 @@ func (s *stack) serve(t testing.TB, changes ...string) *running {
 			t.Errorf("the API ended with %v\n%s", err, r.log)
 		}
 	})
-	r.url = readyURL(t, stdout, r)
+	var err error
+	if r.url, err = readyURL(stdout, r); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 
 // spawn runs the API as a process of its own until the test ends.
 func (s *stack) spawn(t testing.TB, changes ...string) *running {
 	t.Helper()
+	r, err := s.launch(t, changes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// launch is spawn for any of the test's goroutines.
+func (s *stack) launch(t testing.TB, changes ...string) (*running, error) {
 	r := &running{log: &lockedBuffer{}}
 	cmd := s.command(r, changes...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	wait := sync.OnceValue(cmd.Wait)
 	r.stop = func() error { cmd.Process.Signal(os.Interrupt); return wait() }
 	r.kill = func() { cmd.Process.Kill(); wait() }
 	t.Cleanup(r.kill)
-	r.url = readyURL(t, stdout, r)
-	return r
+	r.url, err = readyURL(stdout, r)
+	return r, err
 }
 
 // command is the API as a process that has not begun.
@@ -161,14 +177,13 @@ func (s *stack) command(r *running, changes ...string) *exec.Cmd {
 	return cmd
 }
 
-func readyURL(t testing.TB, stdout io.Reader, r *running) string {
-	t.Helper()
+func readyURL(stdout io.Reader, r *running) (string, error) {
 	line, _ := bufio.NewReader(stdout).ReadString('\n')
 	_, url, found := strings.Cut(strings.TrimSpace(line), "listens on ")
 	if !found {
-		t.Fatalf("it said %q and ended with %v\n%s", line, r.stop(), r.log)
+		return "", fmt.Errorf("it said %q and ended with %v\n%s", line, r.stop(), r.log)
 	}
-	return url
+	return url, nil
 }
 
 // privateAddress is where the private port listens, as the log tells.

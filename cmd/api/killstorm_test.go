@@ -42,11 +42,11 @@ func (s *storm) connect(t *testing.T, process *running) clients {
 	}
 }
 
-type keyless struct{ *http.Client }
+type keyless struct{ holdfast.HttpRequestDoer }
 
 func (k keyless) Do(request *http.Request) (*http.Response, error) {
 	request.Header.Del("Idempotency-Key")
-	return k.Client.Do(request)
+	return k.HttpRequestDoer.Do(request)
 }
 
 // While callers create, change, delete and look up, contending for the same keys,

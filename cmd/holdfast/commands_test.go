@@ -189,6 +189,9 @@ func TestSweeps_ShowsProgressAndAsksForOneOfEachDatabase(t *testing.T) {
 	if diff := cmp.Diff(again, s.said(t, "identity", "sweep", "run")); diff != "" {
 		t.Errorf("identity sweep run, again (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(first, s.said(t, "identity", "sweep", "run", "--cleanup")); diff != "" {
+		t.Errorf("a cleanup is another kind (-want +got):\n%s", diff)
+	}
 }
 
 func TestCommands_ErrorsAreInPlainWords(t *testing.T) {

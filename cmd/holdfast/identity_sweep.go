@@ -43,16 +43,23 @@ func newIdentitySweep(r *remote) *cobra.Command {
 }
 
 func newIdentitySweepRun(r *remote) *cobra.Command {
-	return &cobra.Command{
+	var cleanup bool
+	command := &cobra.Command{
 		Use:   "run",
-		Short: "Ask for a sweep of every data database, now",
+		Short: "Ask for a sweep of every data database, now, or for a cleanup",
 		Args:  arguments(),
 		RunE: r.call(func(ctx context.Context, api caller, _ []string) (answer, error) {
-			run, err := api.RunSweepWithResponse(ctx, holdfast.SweepKindIdentity)
+			kind := holdfast.SweepKindIdentity
+			if cleanup {
+				kind = holdfast.SweepKindCleanup
+			}
+			run, err := api.RunSweepWithResponse(ctx, kind)
 			if err != nil {
 				return answer{}, err
 			}
 			return askedSweepView.table(run.JSON202.Databases), nil
 		}),
 	}
+	command.Flags().BoolVar(&cleanup, "cleanup", false, "ask for what removes expired codes, ended quarantines and old events instead")
+	return command
 }

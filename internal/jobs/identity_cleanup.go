@@ -96,12 +96,13 @@ func (c *identityCleaner) visit(ctx context.Context, run *sweepRun, turn chore) 
 		if !run.mayGoOn(ctx) {
 			return false
 		}
+		idle++
 		before := run.recovered
 		more = run.step(ctx, string(turn.task), turn.task.Family(), func() (identity.SweepStep, error) {
 			return c.domain.Cleanup(ctx, run.database, turn.task, turn.number, cleanupPage)
 		})
-		if run.recovered == before {
-			idle++
+		if run.recovered > before {
+			idle = 0
 		}
 	}
 	return true

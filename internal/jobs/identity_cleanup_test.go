@@ -74,7 +74,7 @@ func TestCleanup_AVisitLastsAsLongAsItFindsSomethingToDo(t *testing.T) {
 		calls[c]++
 		switch c.Task {
 		case identity.CleanLapsedDevices:
-			return identity.SweepStep{Visited: 50, Recovered: 1, Done: calls[c] == 30}, nil
+			return identity.SweepStep{Visited: 50, Recovered: calls[c] % 2, Done: calls[c] == 60}, nil // every other page
 		case identity.CleanOldEvents:
 			return identity.SweepStep{Visited: 50}, nil
 		case identity.CleanTombstones:
@@ -89,7 +89,7 @@ func TestCleanup_AVisitLastsAsLongAsItFindsSomethingToDo(t *testing.T) {
 	for _, c := range chores("data1", 0) {
 		want[c] = 1
 	}
-	want[cleaning{"data1", identity.CleanLapsedDevices, 0}] = 30
+	want[cleaning{"data1", identity.CleanLapsedDevices, 0}] = 60
 	want[cleaning{"data1", identity.CleanOldEvents, 0}] = 10
 	if diff := cmp.Diff(want, calls); diff != "" {
 		t.Errorf("steps by chore (-want +got):\n%s", diff)

@@ -49,10 +49,11 @@ func (s *Service) noteDevicesRemoved(ctx context.Context, c *cleaning, found can
 // sqlRemoveTombstone keeps a tombstone for as long as there are events of its
 // account: whoever made that repeatable could otherwise make it again, and its
 // revisions would be told of twice. Nothing is linked to a tombstone any more, and
-// nothing told of it, so what isn't there now won't be.
+// nothing told of it, so what isn't there now won't be. (Nothing but a tombstone
+// has a devices_removed_at.)
 const sqlRemoveTombstone = `
 DELETE FROM accounts
- WHERE tenant_id = $1 AND number = $2 AND account_id = $3 AND status = 'deleted' AND deleted_at <= $4
+ WHERE tenant_id = $1 AND number = $2 AND account_id = $3 AND deleted_at <= $4
    AND quarantined_until IS NULL AND devices_removed_at IS NOT NULL
    AND NOT EXISTS (SELECT FROM events e
                     WHERE e.tenant_id = $1 AND e.number = $2 AND e.family = 'account' AND e.record_id = $3)`

@@ -44,10 +44,10 @@
 // # Cleanup
 //
 // What has had its time goes task by task (CleanupTask), each a bounded step in
-// one number of all tenants, behind a cursor as the sweeps have one. A record goes
-// before the claims of its keys, and a device before its account's link to it. Of
-// a device that was removed events are left, and a tombstone outlives its
-// account's: so no id is used again while anything is told of it.
+// one number of all tenants, behind a cursor as the sweeps have one. A device goes
+// before the claim of its code and before its account's link to it. Its events
+// outlive it, and a tombstone outlives those of its account: so no id is used
+// again while anything is told of it.
 //
 // Each step is a decision that may share a transaction with other decisions of
 // the same tenant on the same database (tenancy.Sharer), and none depends on

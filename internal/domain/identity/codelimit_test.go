@@ -126,6 +126,10 @@ func TestTenantsGuesses_AreLimitedToo(t *testing.T) {
 	}
 	d.fillShares(t, 0)
 	expectLimited(t, d.wrong(t, ada), guessWindow)
+	traced, recorder := d.traced(t)
+	if tried := recorder.during(func() { traced.chargeTenant(t.Context(), d.scope.Tenant) }); len(tried) != 2 {
+		t.Errorf("%d shares were tried, want another one behind the first that is full", len(tried))
+	}
 	_, err := d.ApproveDevice(t.Context(), d.scope, d.guessOf(device, ada))
 	expectLimited(t, err, guessWindow)
 	if n, m := d.charged(t, ada.ID); n != 1 || m != guessShare*domain.Numbers {

@@ -85,6 +85,36 @@ func TestApproval_MeetsAChangeMidway(t *testing.T) {
 	d.expectNothingCharged(t)
 }
 
+func TestDenial_MeetsAChangeMidway(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	ada, bob := d.create(t, "ada", ""), d.create(t, "bob", "")
+	var device CreatedDevice // that the denial is under way for
+	tests := []struct {
+		name  string
+		act   func()
+		err   error
+		state string
+	}{
+		{"an approval", func() { d.approve(t, device, bob) }, errDecided, "approved rev 2 of bob"},
+		{"its revocation", func() { d.RevokeDevice(t.Context(), d.scope, device.ID, 1) }, errDecided, "revoked rev 2"},
+		{"the end of its code", func() { d.expireCodes(t) }, errNoCode, "pending rev 1"},
+		{"its removal", func() { d.everywhere(t, `DELETE FROM devices WHERE device_id = $1`, device.ID) }, errNoCode, ""},
+		{"another denial", func() { d.DenyDevice(t.Context(), d.scope, d.guessOf(device, bob)) }, nil, "denied rev 2"},
+	}
+	for _, test := range tests {
+		device = d.authorize(t, d.client(), test.name)
+		slow := d.with(Options{Faults: &pauseAt{point: "guess judged", act: test.act}})
+		if _, err := slow.DenyDevice(t.Context(), d.scope, d.guessOf(device, ada)); err != test.err {
+			t.Errorf("%s: %v, want %v", test.name, err, test.err)
+		}
+		if now := d.deviceLine(t, device.ID); test.state != "" && now != test.name+" "+test.state {
+			t.Errorf("%s: the device is %q", test.name, now)
+		}
+	}
+	d.expectNothingCharged(t)
+}
+
 // What happens to the account before its link: the approval goes no further, and
 // the guess, which was right, costs nothing.
 func TestApproval_OfAnAccountThatChangesBeforeItsLink(t *testing.T) {

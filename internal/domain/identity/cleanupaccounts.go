@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -80,9 +81,10 @@ func (s *Service) removeGuesses(ctx context.Context, c *cleaning) (int, error) {
 
 // changeFound runs a statement on each of the candidates, whose guard it carries,
 // and counts those that it matched. $2 is the number, $3 the record, $4 the time
-// given.
+// given. Rows come in key order, as whoever else locks several has them.
 func (s *Service) changeFound(ctx context.Context, c *cleaning, sql string, found []candidate, at time.Time) (matched int, err error) {
 	number := int16(c.number)
+	slices.SortFunc(found, func(a, b candidate) int { return compareRefs(a.record, b.record) })
 	err = tenancy.Run(ctx, s.router.Database(c.number), s.entry(c.tenant, []int16{number}), func(_ context.Context, tx *tenancy.Tx) error {
 		for _, f := range found {
 			tx.Queue(sql, number, f.record.ID, at).Exec(func(tag pgconn.CommandTag) error {

@@ -32,7 +32,7 @@ func (s *server) AuthorizeDevice(ctx context.Context, request AuthorizeDeviceReq
 			UserCode:                code,
 			VerificationURI:         client.VerificationURI,
 			VerificationURIComplete: withUserCode(client.VerificationURI, code),
-			ExpiresIn:               int64(created.ExpiresAt.Sub(created.CreatedAt) / time.Second),
+			ExpiresIn:               int64(created.ExpiresAt.Sub(created.CreatedAt).Round(time.Second) / time.Second),
 			Interval:                int64(identity.PollInterval / time.Second),
 		},
 		Headers: AuthorizeDevice200ResponseHeaders{CacheControl: noStore},

@@ -38,7 +38,7 @@ UPDATE operations SET state = 'committed'
 // sqlDemandDecided holds an operation to what its commit makes of it: marked
 // committed, or gone.
 const sqlDemandDecided = `
-SELECT demand(count(*) FILTER (WHERE token = $5 AND state = 'prepared') = 0 AND count(*) FILTER (WHERE token = $5) = $6)
+SELECT demand(count(*) FILTER (WHERE token = $5 AND state <> 'committed') = 0 AND count(*) FILTER (WHERE token = $5) = $6)
   FROM operations WHERE tenant_id = $1 AND number = $2 AND family = $3 AND record_id = $4`
 
 // commitChange is the change's only commit point: the operation still stands

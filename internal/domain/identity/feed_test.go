@@ -99,10 +99,9 @@ var eventsCommit = testkit.CommitOf("INSERT INTO events")
 // awaitBlocked waits until a transaction on the database waits for another's lock.
 func (d *directory) awaitBlocked(t testing.TB, database string) {
 	t.Helper()
-	admin := d.in.Admin(t, database)
 	for began := time.Now(); time.Since(began) < 20*time.Second; {
 		var blocked bool
-		err := admin.QueryRow(t.Context(), `
+		err := d.admin[database].QueryRow(t.Context(), `
 SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&blocked)
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -124,32 +125,88 @@ func TestDeviceStatements_HoldThemselvesToWhatWasDecided(t *testing.T) {
 	}
 }
 
-// A decision whose statement matched nothing is stopped by the demand behind it.
+// A decision whose statement wrote nothing is stopped by the demand behind it, and
+// all of it is rolled back: here the writes are swallowed.
 func TestDeviceDecision_ThatWroteNothing_IsStopped(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t, Options{})
 	ada, client := d.create(t, "ada", ""), d.client()
-	device, _ := d.redeemed(t, client, "tv", ada)
+	waiting, approved := d.authorize(t, client, "waiting"), d.authorize(t, client, "approved")
+	d.approve(t, approved, ada)
+	redeemed, tokens := d.redeemed(t, client, "redeemed", ada)
+	second, err := d.refresh(t.Context(), client, tokens.RefreshToken)
+	if err != nil {
+		t.Fatal(err)
+	}
 	before := d.state(t)
-	label := "other"
+	d.swallow(t, "UPDATE", "devices")
+	d.swallow(t, "DELETE", "operations")
+	calls := map[string]func() error{
+		"create": func() error { _, err := d.AuthorizeDevice(t.Context(), client, AuthorizeDevice{}); return err },
+		"patch": func() error {
+			_, err := d.PatchDevice(t.Context(), d.scope, waiting.ID, 1, DevicePatch{})
+			return err
+		},
+		"revoke":  func() error { return d.RevokeDevice(t.Context(), d.scope, waiting.ID, 1) },
+		"approve": func() error { _, err := d.ApproveDevice(t.Context(), d.scope, d.guessOf(waiting, ada)); return err },
+		"deny":    func() error { _, err := d.DenyDevice(t.Context(), d.scope, d.guessOf(waiting, ada)); return err },
+		"redeem":  func() error { _, err := d.poll(t.Context(), client, approved); return err },
+		"refresh": func() error { _, err := d.refresh(t.Context(), client, second.RefreshToken); return err },
+		"reuse":   func() error { _, err := d.refresh(t.Context(), client, tokens.RefreshToken); return err },
+		"give up": func() error { return d.RevokeRefreshToken(t.Context(), client, second.RefreshToken) },
+	}
+	for name, call := range calls {
+		if err := call(); err == nil || domain.KindOf(err) != domain.KindInternal || grantCode(err) != "" {
+			t.Errorf("%s: %v, want it stopped", name, err)
+		}
+	}
+	d.swallowNoMore(t)
+	d.expire(t)
+	d.sweepAll(t)
+	after := d.state(t)
+	after.Links = before.Links // but for the link of an approval that was stopped
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("(-before +after)\n%s", diff)
+	}
+	if _, err := d.refresh(t.Context(), client, second.RefreshToken); err != nil || redeemed.ID != second.Device {
+		t.Errorf("the token is good no more: %v", err)
+	}
+	d.checkInvariants(t, true)
+}
+
+// swallow has one kind of write to a table do nothing, as if it had matched no
+// row.
+func (d *directory) swallow(t testing.TB, verb, table string) {
+	t.Helper()
+	d.everywhere(t, `CREATE OR REPLACE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`)
+	d.everywhere(t, `CREATE TRIGGER swallow BEFORE `+verb+` ON `+table+` FOR EACH ROW EXECUTE FUNCTION swallow()`)
+}
+
+func (d *directory) swallowNoMore(t testing.TB) {
+	t.Helper()
+	d.everywhere(t, `DROP FUNCTION swallow() CASCADE`)
+}
+
+// A change that meets another under way waits for it, and is told that its
+// revision has gone.
+func TestChangesOfADevice_WaitForEachOther(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	device := d.authorize(t, d.client(), "tv")
+	patched := make(chan error, 1)
 	err := d.changeDevice(t.Context(), d.scope.Tenant, device.ID, func(c *deviceChange) error {
-		c.device.Revision-- // as if it had been read long ago
-		c.commit(sqlPatchDevice, DeviceChanged, nil, principalActor(d.scope), c.now, label)
+		go func() {
+			_, err := d.PatchDevice(t.Context(), d.scope, device.ID, 1, DevicePatch{})
+			patched <- err
+		}()
+		d.awaitLock(t, d.router.Database(c.record.Number), patched)
+		c.revoke(principalActor(d.scope))
 		return nil
 	})
-	if err == nil || domain.KindOf(err) != domain.KindInternal {
-		t.Errorf("a stale change: %v, want it stopped", err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	err = d.changeDevice(t.Context(), d.scope.Tenant, device.ID, func(c *deviceChange) error {
-		r := &refreshing{client: client, token: refreshToken{device.ID, 1, [secretSize]byte{1}}, account: ada.ID}
-		c.device.refresh.hash = hashSecret(r.token.secret[:]) // as if it had been the last
-		return d.turn(c, r)
-	})
-	if err == nil || domain.KindOf(err) != domain.KindInternal {
-		t.Errorf("a turn of a token that isn't the last: %v, want it stopped", err)
-	}
-	d.expectState(t, before)
-	d.checkInvariants(t, true)
+	expectCode(t, <-patched, domain.KindPreconditionFailed, "revision_stale")
 }
 
 // A poll that meets a decision under way waits for it, and answers what it was.
@@ -159,14 +216,12 @@ func TestPoll_BesideADecision_AnswersWhatWasDecided(t *testing.T) {
 	client := d.client()
 	device := d.authorize(t, client, "tv")
 	record := deviceRef(device.ID)
-	locked, polled := make(chan struct{}), make(chan error, 1)
-	go func() {
-		<-locked
-		_, err := d.poll(t.Context(), client, device)
-		polled <- err
-	}()
+	polled := make(chan error, 1)
 	err := d.changeDevice(t.Context(), d.scope.Tenant, device.ID, func(c *deviceChange) error {
-		close(locked)
+		go func() {
+			_, err := d.poll(t.Context(), client, device)
+			polled <- err
+		}()
 		d.awaitLock(t, d.router.Database(record.Number), polled)
 		c.commit(sqlDenyDevice, DeviceWasDenied, []string{"status"}, principalActor(d.scope), c.now)
 		return nil

@@ -120,6 +120,24 @@ func TestMakeDevice_CommitThatComesTooLate_DoesNotPass(t *testing.T) {
 	}
 }
 
+// A device whose first code was taken, and whose operation could not be called off
+// then, is not made under the next code beside it.
+func TestMakeDevice_BesideItsOwnOperation_WaitsForRecovery(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	n := withCode("tv", RestoreUserCode("WDJBMJHT"))
+	dying := d.with(Options{Faults: &crashAt{point: "device prepared", nth: 1}})
+	if _, err := dying.makeDevice(t.Context(), d.scope.Tenant, n); !stopped(err) {
+		t.Fatal(err)
+	}
+	n.device.UserCode = RestoreUserCode("BCDFGHJK")
+	_, err := d.makeDevice(t.Context(), d.scope.Tenant, n)
+	expectCode(t, err, domain.KindUnavailable, "operation_expired")
+	d.expire(t)
+	d.sweepAll(t)
+	d.expectState(t, state{})
+}
+
 // A commit that would not write what was decided is stopped as a whole: here the
 // device is there already, made by another operation.
 func TestMakeDevice_CommitOfADeviceThatExists_ChangesNothing(t *testing.T) {

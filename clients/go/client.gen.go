@@ -2127,7 +2127,8 @@ type ClientInterface interface {
 	// where `more` is true and after a pause where it isn't. No event is missed and none comes
 	// twice, whatever commits late. One record's events come in the order of its revisions;
 	// there is no order between records. A cursor that is older than what is kept goes on at what
-	// is left.
+	// is left. 422 `cursor_ahead` for one that is ahead of every event, as after a restore from a
+	// backup: read what it told of again, and begin without it.
 	//
 	// Corresponds with GET /v1/identity/events (the `ListEvents` operationId).
 	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3320,7 +3321,8 @@ func (c *Client) PatchDeviceWithApplicationMergePatchPlusJSONBody(ctx context.Co
 // where `more` is true and after a pause where it isn't. No event is missed and none comes
 // twice, whatever commits late. One record's events come in the order of its revisions;
 // there is no order between records. A cursor that is older than what is kept goes on at what
-// is left.
+// is left. 422 `cursor_ahead` for one that is ahead of every event, as after a restore from a
+// backup: read what it told of again, and begin without it.
 //
 // Corresponds with GET /v1/identity/events (the `ListEvents` operationId).
 func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7256,7 +7258,8 @@ type ClientWithResponsesInterface interface {
 	// where `more` is true and after a pause where it isn't. No event is missed and none comes
 	// twice, whatever commits late. One record's events come in the order of its revisions;
 	// there is no order between records. A cursor that is older than what is kept goes on at what
-	// is left.
+	// is left. 422 `cursor_ahead` for one that is ahead of every event, as after a restore from a
+	// backup: read what it told of again, and begin without it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11753,7 +11756,8 @@ func (c *ClientWithResponses) PatchDeviceWithApplicationMergePatchPlusJSONBodyWi
 // where `more` is true and after a pause where it isn't. No event is missed and none comes
 // twice, whatever commits late. One record's events come in the order of its revisions;
 // there is no order between records. A cursor that is older than what is kept goes on at what
-// is left.
+// is left. 422 `cursor_ahead` for one that is ahead of every event, as after a restore from a
+// backup: read what it told of again, and begin without it.
 //
 // Returns a wrapper object for the known response body format(s).
 //

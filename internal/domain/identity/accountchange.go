@@ -96,6 +96,7 @@ func (s *Service) changeAccounts(ctx context.Context, db *postgres.Database, ten
 		if err != nil {
 			return err
 		}
+		at := now // of the events: none is earlier than what it tells of
 		for i, c := range chosen {
 			a := locked[i]
 			if a.account == nil {
@@ -106,9 +107,12 @@ func (s *Service) changeAccounts(ctx context.Context, db *postgres.Database, ten
 				a.now = a.account.UpdatedAt
 			}
 			c.refused = c.decide(a)
+			if a.now.After(at) {
+				at = a.now
+			}
 		}
 		if len(events) > 0 {
-			queueEvents(tx, now, events...)
+			queueEvents(tx, at, events...)
 		}
 		return nil
 	})

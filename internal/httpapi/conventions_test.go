@@ -27,6 +27,7 @@ func TestConventions(t *testing.T) {
 		pointers string // "/email=too_long ?x=unknown_parameter"
 	}{
 		"a route that isn't there":                    {request{method: "GET", target: "/v2/accounts"}, 404, "route_not_found", ""},
+		"a path below a route with a parameter":       {request{method: "GET", target: "/v1/devices/x/events"}, 404, "route_not_found", ""},
 		"a path below a route":                        {request{method: "GET", target: "/v1/oauth/token/x"}, 404, "route_not_found", ""},
 		"a method that the path doesn't know":         {request{method: "PUT", target: "/v1/accounts"}, 405, "method_not_allowed", ""},
 		"no token":                                    {request{method: "GET", target: "/v1/accounts", anonymous: true}, 401, "token_missing", ""},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -101,7 +102,7 @@ func New(o Options) (*API, error) {
 		log:            o.Log,
 	}
 	e := newEcho()
-	e.Use(s.identify, tracing.middleware, s.logAccess, s.limit, s.answer, s.authenticate, s.validate)
+	e.Use(s.identify, tracing.middleware, s.logAccess, s.limit, s.answer, refuseSlashes, s.authenticate, s.validate)
 	RegisterHandlers(e, NewStrictHandler(s, nil))
 	if err := s.demandRoutes(e); err != nil {
 		return nil, err
@@ -147,4 +148,17 @@ func (s *server) demandRoutes(e *echo.Echo) error {
 		return fmt.Errorf("%d operations are described, %d are served", len(s.operations), served)
 	}
 	return nil
+}
+
+// refuseSlashes finds no route for a path with more segments than its template:
+// Echo lets the last parameter of a template take all that is left.
+func refuseSlashes(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		for _, value := range c.ParamValues() {
+			if strings.Contains(value, "/") {
+				return echo.ErrNotFound
+			}
+		}
+		return next(c)
+	}
 }

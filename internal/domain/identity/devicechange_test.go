@@ -37,6 +37,11 @@ func TestPatchDevice_ChangesTheLabelAtItsRevisionAlone(t *testing.T) {
 	tooLong := &long
 	_, err = d.PatchDevice(t.Context(), d.scope, device.ID, 2, DevicePatch{Label: &tooLong})
 	expectCode(t, err, domain.KindInvalid, "label_too_long")
+	for _, disguised := range []string{"TV\a", "TV\u202egnp", "TV\n"} {
+		label := &disguised
+		_, err = d.PatchDevice(t.Context(), d.scope, device.ID, 2, DevicePatch{Label: &label})
+		expectCode(t, err, domain.KindInvalid, "label_invalid")
+	}
 	if got, err = d.PatchDevice(t.Context(), d.scope, device.ID, 2, DevicePatch{Label: &none}); err != nil || got.Label != nil {
 		t.Errorf("without a label: %+v, %v", got, err)
 	}

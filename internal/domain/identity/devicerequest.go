@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -23,6 +24,8 @@ func checkLabel(label *string) error {
 		return nil
 	case damage(*label) != "":
 		return domain.Invalid("label_invalid", "The label "+damage(*label)+".").At("/label")
+	case strings.ContainsFunc(*label, hidden):
+		return domain.Invalid("label_invalid", "The label has control characters, or such as turn the direction of writing.").At("/label")
 	case utf8.RuneCountInString(*label) > maxLabel:
 		return domain.Invalid("label_too_long", "A label has at most 200 characters.").At("/label")
 	default:
@@ -75,3 +78,7 @@ func fingerprintOfDevice(req CreateDevice) []byte {
 	sum := sha256.Sum256(canonical)
 	return sum[:]
 }
+
+// hidden tells a character that could make a label look like another: it is a
+// stranger's device that names itself, to somebody who is asked to let it in.
+func hidden(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Bidi_Control) }

@@ -242,7 +242,7 @@ func TestRemoveEmail_FreesTheAddress_AndKeepsAPendingChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // an account without an address is answered as it is
-		read, err := d.RemoveEmail(t.Context(), d.scope, a.ID, nil)
+		read, err := d.RemoveEmail(t.Context(), d.scope, a.ID, &stale)
 		if diff := cmp.Diff(removed, read, compareAccounts); err != nil || diff != "" {
 			t.Errorf("%v; (-first answer +next):\n%s", err, diff)
 		}

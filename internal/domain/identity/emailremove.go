@@ -13,7 +13,7 @@ UPDATE accounts SET revision = $5, email = NULL, email_key = NULL, email_token =
 
 // RemoveEmail takes an account's address away, which is free at once. A pending
 // change stays. With a revision the account must be at it; an account without
-// an address is answered as it is.
+// an address is answered as it is, whatever the revision.
 //
 // A crash behind the commit leaves a committed operation that lists the claim;
 // whoever meets it, or the sweep, releases that.
@@ -60,11 +60,11 @@ func (s *Service) removeEmail(ctx context.Context, scope tenancy.Scope, record r
 		switch {
 		case !a.account.visible():
 			return errNoAccount
-		case revision != nil && a.account.Revision != *revision:
-			return errStale
 		case a.account.Email.IsZero():
 			outcome.account = a.account.Account
 			return nil
+		case revision != nil && a.account.Revision != *revision:
+			return errStale
 		case a.occupied():
 			outcome.busy = true
 			return nil

@@ -59,6 +59,9 @@ func (r *importRun) readDevice(key string, line ImportDevice) (*importJob, error
 // makeDevice makes a device, which is a copy of the line's for each attempt.
 // pointer is where the line names its account.
 func (r *importRun) makeDevice(ctx context.Context, device deviceRow, pointer string) (exists bool, err error) {
+	if lapsed(&device, time.Now()) {
+		return r.lapsedDevice(ctx, &device)
+	}
 	found, err := r.s.makeDevice(ctx, r.scope.Tenant, &newDevice{device: &device, actor: principalActor(r.scope)})
 	switch {
 	case errors.Is(err, errNoAccount):
@@ -71,6 +74,30 @@ func (r *importRun) makeDevice(ctx context.Context, device deviceRow, pointer st
 	return true, nil
 }
 
+// lapsed tells a device that nobody can approve any more.
+func lapsed(d *deviceRow, now time.Time) bool {
+	return d.Status == DevicePending && !now.Before(*d.ExpiresAt)
+}
+
+// lapsedDevice refuses a device that the cleanup would take away at once, but not
+// the line that made it when it was in time.
+func (r *importRun) lapsedDevice(ctx context.Context, device *deviceRow) (exists bool, err error) {
+	found, err := r.s.read(ctx, r.scope.Tenant, deviceRef(device.ID), true)
+	switch {
+	case err != nil:
+		return false, err
+	case found.device == nil:
+		return false, domain.Invalid("user_code_expired", "The user code has expired, so nobody can approve the device any more. Leave it out.").At("/expires_at")
+	case !bytes.Equal(found.device.fingerprint, device.fingerprint):
+		return false, errLineReused
+	}
+	return true, nil
+}
+
+// maxImportedCode bounds how long an imported user code may still live: one that
+// people type must not be worth guessing for long.
+const maxImportedCode = 24 * time.Hour
+
 // code gives the device's user code and when it expires; neither if it has none.
 func (line ImportDevice) code() (UserCode, *time.Time, error) {
 	switch {
@@ -80,6 +107,8 @@ func (line ImportDevice) code() (UserCode, *time.Time, error) {
 		return UserCode{}, nil, domain.Invalid("user_code_missing", "There is no user code that expires then.").At("/expires_at")
 	case line.ExpiresAt == nil:
 		return UserCode{}, nil, domain.Invalid("expires_at_missing", "A user code needs the time at which it expires.").At("/expires_at")
+	case line.ExpiresAt.After(time.Now().Add(maxImportedCode)):
+		return UserCode{}, nil, domain.Invalid("expires_at_too_late", "A user code expires within a day.").At("/expires_at")
 	}
 	code, err := ParseUserCode(*line.UserCode)
 	return code, new(line.ExpiresAt.UTC().Truncate(time.Microsecond)), at(err, "/user_code")

@@ -103,10 +103,17 @@ func TestImport_AnExpiredCode_IsStoredAndClaimsNothing(t *testing.T) {
 	d := newDirectory(t, Options{})
 	past, later := time.Now().Add(-time.Second), time.Now().Add(time.Hour)
 	const code = "WDJB-MJHT"
-	expectResults(t, d.importAll(t, codeLine("1", code, past), codeLine("2", code, later), codeLine("3", code, past), codeLine("4", code, later)),
-		"1 1 created", "2 2 created", "3 3 created", "4 4 user_code_taken /user_code")
-	if claims := d.claimRows(t); len(claims) != 1 || claims[0].claim.owner != deviceRef(d.importedDevice("2")) {
-		t.Errorf("the claims are %+v", claims)
+	approved := func(key string) ImportLine {
+		line := deviceLine(key, "a")
+		line.Device.UserCode, line.Device.ExpiresAt = new(code), &past
+		return line
+	}
+	expectResults(t, d.importAll(t, accountLine("a", "ada", ""), approved("1"), codeLine("2", code, later), approved("3"), codeLine("4", code, later)),
+		"1 a created", "2 1 created", "3 2 created", "4 3 created", "5 4 user_code_taken /user_code")
+	for _, c := range d.claimRows(t) {
+		if c.claim.Family == domain.FamilyDeviceCode && c.claim.owner != deviceRef(d.importedDevice("2")) {
+			t.Errorf("there is the claim %+v", c)
+		}
 	}
 	first, err := d.GetDevice(t.Context(), d.scope, d.importedDevice("1"))
 	if err != nil || first.UserCode.String() != code || !first.ExpiresAt.Equal(past.Truncate(time.Microsecond)) {
@@ -139,6 +146,8 @@ func TestImport_ABadDeviceLine_IsRefusedByItself(t *testing.T) {
 		{line(func(d *ImportDevice) { d.ExpiresAt = &now }), "user_code_missing /expires_at"},
 		{line(func(d *ImportDevice) { d.UserCode = new("WDJB-MJHT") }), "expires_at_missing /expires_at"},
 		{line(func(d *ImportDevice) { d.UserCode, d.ExpiresAt = new("WDJB"), &now }), "user_code_invalid /user_code"},
+		{line(func(d *ImportDevice) { d.UserCode, d.ExpiresAt = new("WDJB-MJHT"), new(now.Add(25*time.Hour)) }), "expires_at_too_late /expires_at"},
+		{codeLine("k", "WDJB-MJHT", now), "user_code_expired /expires_at"},
 		{line(func(d *ImportDevice) { d.Label = new(string(make([]byte, 201))) }), "label_invalid /label"},
 		{line(func(d *ImportDevice) { d.CreatedAt = new(now.Add(time.Hour)) }), "time_in_future /created_at"},
 	}
@@ -180,4 +189,21 @@ func TestImport_KilledAmidADevice_IsResumed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A pending device whose code has expired is nothing that anybody can approve; a
+// file that made it in time may be sent again all the same.
+func TestImport_OfADeviceThatHasLapsedSince_Exists(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	expectResults(t, d.importAll(t, codeLine("1", "WDJB-MJHT", time.Now().Add(time.Hour))), "1 1 created")
+	run := &importRun{s: d.maintenance, scope: d.scope}
+	device := d.deviceRows(t)[0].deviceRow
+	if exists, err := run.lapsedDevice(t.Context(), device); !exists || err != nil {
+		t.Errorf("its own line: %v, %v", exists, err)
+	}
+	other := *device
+	other.fingerprint = []byte("another line's")
+	_, err := run.lapsedDevice(t.Context(), &other)
+	expectCode(t, err, domain.KindInvalid, "idempotency_key_reused")
 }

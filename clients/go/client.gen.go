@@ -759,7 +759,8 @@ type ImportDevice struct {
 	// CreatedAt Of the import when absent, and never later than that.
 	CreatedAt *time.Time `json:"created_at,omitempty"`
 
-	// ExpiresAt The end of the user code; with one, and only then. A code that is past it is not claimed.
+	// ExpiresAt The end of the user code; with one, and only then. At most a day ahead. A code that is
+	// past it is not claimed, and a pending device's is refused.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 
 	// Label Example: Living room
@@ -965,20 +966,22 @@ type NewPrincipal struct {
 
 // NewPublicClient defines model for NewPublicClient.
 type NewPublicClient struct {
-	// Name Unique within the tenant.
+	// Name Unique within the tenant: lower-case letters, digits, `.`, `_` and `-`, beginning with a
+	// letter or digit.
+	//
 	//
 	// Example: tv-app
 	Name string `json:"name"`
 
 	// Scopes The most that its devices may be granted, in the tenant's own words: scope tokens of
-	// RFC 6749, section 3.3. Holdfast only hands them on.
+	// RFC 6749, section 3.3, together at most 2,000 characters. Holdfast only hands them on.
 	//
 	//
 	// Example: ["play"]
 	Scopes *[]string `json:"scopes,omitempty"`
 
 	// VerificationURI Where the tenant's application takes user codes: https, or http on localhost; without
-	// a fragment.
+	// a fragment, and in ASCII (an internationalized host as its A-labels).
 	//
 	//
 	// Example: https://example.com/device
@@ -1830,7 +1833,9 @@ type ClientInterface interface {
 	// DeleteAccount Delete an account
 	//
 	// The email is free at once. The handle is held for a quarantine, so that nobody can
-	// impersonate. Deleting a deleted account again is 204, whatever revision `If-Match` names.
+	// impersonate. Its devices get nothing any more, and are removed with the next cleanup, within
+	// minutes. Deleting a deleted account again is 204, whatever revision `If-Match` names. 409
+	// `change_pending`, with Retry-After, while another change of the account is under way.
 	//
 	// Corresponds with DELETE /v1/accounts/{account_id} (the `DeleteAccount` operationId).
 	DeleteAccount(ctx context.Context, accountID AccountID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1880,7 +1885,7 @@ type ClientInterface interface {
 	// RemoveEmail Remove an account's email
 	//
 	// The address is free at once. A pending email change stays. An account without an email is
-	// answered as it is, so this is harmless to repeat. 409 `change_pending`, with Retry-After,
+	// answered as it is, whatever `If-Match` says, so this is harmless to repeat. 409 `change_pending`, with Retry-After,
 	// while another change of the account is under way.
 	//
 	// Corresponds with DELETE /v1/accounts/{account_id}/email (the `RemoveEmail` operationId).
@@ -1897,6 +1902,10 @@ type ClientInterface interface {
 	// Until the change is confirmed the account keeps its email, verified as it is, and the new
 	// address stays free for others: whether it is taken is found out when it is confirmed.
 	//
+	// An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
+	// called off, confirmed or has ended begins another change, which takes the pending one's
+	// place.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/accounts/{account_id}/email-changes (the `BeginEmailChange` operationId).
@@ -1912,6 +1921,10 @@ type ClientInterface interface {
 	//
 	// Until the change is confirmed the account keeps its email, verified as it is, and the new
 	// address stays free for others: whether it is taken is found out when it is confirmed.
+	//
+	// An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
+	// called off, confirmed or has ended begins another change, which takes the pending one's
+	// place.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2485,7 +2498,7 @@ type ClientInterface interface {
 
 	// ResumeTenant Resume a suspended tenant
 	//
-	// Harmless to repeat.
+	// Harmless to repeat. Its calls are admitted again, on every process, within a second or two.
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/resume (the `ResumeTenant` operationId).
 	ResumeTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2764,7 +2777,9 @@ func (c *Client) LookupAccount(ctx context.Context, body LookupAccountJSONReques
 // DeleteAccount Delete an account
 //
 // The email is free at once. The handle is held for a quarantine, so that nobody can
-// impersonate. Deleting a deleted account again is 204, whatever revision `If-Match` names.
+// impersonate. Its devices get nothing any more, and are removed with the next cleanup, within
+// minutes. Deleting a deleted account again is 204, whatever revision `If-Match` names. 409
+// `change_pending`, with Retry-After, while another change of the account is under way.
 //
 // Corresponds with DELETE /v1/accounts/{account_id} (the `DeleteAccount` operationId).
 func (c *Client) DeleteAccount(ctx context.Context, accountID AccountID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2874,7 +2889,7 @@ func (c *Client) ListAccountDevices(ctx context.Context, accountID AccountID, pa
 // RemoveEmail Remove an account's email
 //
 // The address is free at once. A pending email change stays. An account without an email is
-// answered as it is, so this is harmless to repeat. 409 `change_pending`, with Retry-After,
+// answered as it is, whatever `If-Match` says, so this is harmless to repeat. 409 `change_pending`, with Retry-After,
 // while another change of the account is under way.
 //
 // Corresponds with DELETE /v1/accounts/{account_id}/email (the `RemoveEmail` operationId).
@@ -2901,6 +2916,10 @@ func (c *Client) RemoveEmail(ctx context.Context, accountID AccountID, params *R
 // Until the change is confirmed the account keeps its email, verified as it is, and the new
 // address stays free for others: whether it is taken is found out when it is confirmed.
 //
+// An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
+// called off, confirmed or has ended begins another change, which takes the pending one's
+// place.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/accounts/{account_id}/email-changes (the `BeginEmailChange` operationId).
@@ -2926,6 +2945,10 @@ func (c *Client) BeginEmailChangeWithBody(ctx context.Context, accountID Account
 //
 // Until the change is confirmed the account keeps its email, verified as it is, and the new
 // address stays free for others: whether it is taken is found out when it is confirmed.
+//
+// An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
+// called off, confirmed or has ended begins another change, which takes the pending one's
+// place.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4049,7 +4072,7 @@ func (c *Client) CreateAPIKey(ctx context.Context, tenantID TenantID, principalI
 
 // ResumeTenant Resume a suspended tenant
 //
-// Harmless to repeat.
+// Harmless to repeat. Its calls are admitted again, on every process, within a second or two.
 //
 // Corresponds with POST /v1/tenants/{tenant_id}/resume (the `ResumeTenant` operationId).
 func (c *Client) ResumeTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6945,7 +6968,9 @@ type ClientWithResponsesInterface interface {
 	// DeleteAccountWithResponse Delete an account
 	//
 	// The email is free at once. The handle is held for a quarantine, so that nobody can
-	// impersonate. Deleting a deleted account again is 204, whatever revision `If-Match` names.
+	// impersonate. Its devices get nothing any more, and are removed with the next cleanup, within
+	// minutes. Deleting a deleted account again is 204, whatever revision `If-Match` names. 409
+	// `change_pending`, with Retry-After, while another change of the account is under way.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -7001,7 +7026,7 @@ type ClientWithResponsesInterface interface {
 	// RemoveEmailWithResponse Remove an account's email
 	//
 	// The address is free at once. A pending email change stays. An account without an email is
-	// answered as it is, so this is harmless to repeat. 409 `change_pending`, with Retry-After,
+	// answered as it is, whatever `If-Match` says, so this is harmless to repeat. 409 `change_pending`, with Retry-After,
 	// while another change of the account is under way.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -7020,6 +7045,10 @@ type ClientWithResponsesInterface interface {
 	// Until the change is confirmed the account keeps its email, verified as it is, and the new
 	// address stays free for others: whether it is taken is found out when it is confirmed.
 	//
+	// An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
+	// called off, confirmed or has ended begins another change, which takes the pending one's
+	// place.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/accounts/{account_id}/email-changes (the `BeginEmailChange` operationId).
@@ -7035,6 +7064,10 @@ type ClientWithResponsesInterface interface {
 	//
 	// Until the change is confirmed the account keeps its email, verified as it is, and the new
 	// address stays free for others: whether it is taken is found out when it is confirmed.
+	//
+	// An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
+	// called off, confirmed or has ended begins another change, which takes the pending one's
+	// place.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7650,7 +7683,7 @@ type ClientWithResponsesInterface interface {
 
 	// ResumeTenantWithResponse Resume a suspended tenant
 	//
-	// Harmless to repeat.
+	// Harmless to repeat. Its calls are admitted again, on every process, within a second or two.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11287,7 +11320,9 @@ func (c *ClientWithResponses) LookupAccountWithResponse(ctx context.Context, bod
 // DeleteAccountWithResponse Delete an account
 //
 // The email is free at once. The handle is held for a quarantine, so that nobody can
-// impersonate. Deleting a deleted account again is 204, whatever revision `If-Match` names.
+// impersonate. Its devices get nothing any more, and are removed with the next cleanup, within
+// minutes. Deleting a deleted account again is 204, whatever revision `If-Match` names. 409
+// `change_pending`, with Retry-After, while another change of the account is under way.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -11379,7 +11414,7 @@ func (c *ClientWithResponses) ListAccountDevicesWithResponse(ctx context.Context
 // RemoveEmailWithResponse Remove an account's email
 //
 // The address is free at once. A pending email change stays. An account without an email is
-// answered as it is, so this is harmless to repeat. 409 `change_pending`, with Retry-After,
+// answered as it is, whatever `If-Match` says, so this is harmless to repeat. 409 `change_pending`, with Retry-After,
 // while another change of the account is under way.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -11404,6 +11439,10 @@ func (c *ClientWithResponses) RemoveEmailWithResponse(ctx context.Context, accou
 // Until the change is confirmed the account keeps its email, verified as it is, and the new
 // address stays free for others: whether it is taken is found out when it is confirmed.
 //
+// An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
+// called off, confirmed or has ended begins another change, which takes the pending one's
+// place.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/accounts/{account_id}/email-changes (the `BeginEmailChange` operationId).
@@ -11425,6 +11464,10 @@ func (c *ClientWithResponses) BeginEmailChangeWithBodyWithResponse(ctx context.C
 //
 // Until the change is confirmed the account keeps its email, verified as it is, and the new
 // address stays free for others: whether it is taken is found out when it is confirmed.
+//
+// An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
+// called off, confirmed or has ended begins another change, which takes the pending one's
+// place.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12370,7 +12413,7 @@ func (c *ClientWithResponses) CreateAPIKeyWithResponse(ctx context.Context, tena
 
 // ResumeTenantWithResponse Resume a suspended tenant
 //
-// Harmless to repeat.
+// Harmless to repeat. Its calls are admitted again, on every process, within a second or two.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -759,7 +759,8 @@ type ImportDevice struct {
 	// CreatedAt Of the import when absent, and never later than that.
 	CreatedAt *time.Time `json:"created_at,omitempty"`
 
-	// ExpiresAt The end of the user code; with one, and only then. A code that is past it is not claimed.
+	// ExpiresAt The end of the user code; with one, and only then. At most a day ahead. A code that is
+	// past it is not claimed, and a pending device's is refused.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 
 	// Label Example: Living room
@@ -965,20 +966,22 @@ type NewPrincipal struct {
 
 // NewPublicClient defines model for NewPublicClient.
 type NewPublicClient struct {
-	// Name Unique within the tenant.
+	// Name Unique within the tenant: lower-case letters, digits, `.`, `_` and `-`, beginning with a
+	// letter or digit.
+	//
 	//
 	// Example: tv-app
 	Name string `json:"name"`
 
 	// Scopes The most that its devices may be granted, in the tenant's own words: scope tokens of
-	// RFC 6749, section 3.3. Holdfast only hands them on.
+	// RFC 6749, section 3.3, together at most 2,000 characters. Holdfast only hands them on.
 	//
 	//
 	// Example: ["play"]
 	Scopes *[]string `json:"scopes,omitempty"`
 
 	// VerificationURI Where the tenant's application takes user codes: https, or http on localhost; without
-	// a fragment.
+	// a fragment, and in ASCII (an internationalized host as its A-labels).
 	//
 	//
 	// Example: https://example.com/device

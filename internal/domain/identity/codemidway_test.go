@@ -191,6 +191,15 @@ func TestDeletedAccount_NeverHasADeviceThatGetsAnything(t *testing.T) {
 			t.Errorf("the device is %q, want %q", now, line)
 		}
 	}
+	theirs := d.create(t, "grace", "")
+	device := d.authorize(t, client, "theirs")
+	d.approve(t, device, theirs)
+	if err := d.revokeOrphan(t.Context(), d.scope.Tenant, device.ID, domain.RandomID[domain.AccountKind]()); err != nil {
+		t.Error(err)
+	}
+	if _, err := d.poll(t.Context(), client, device); err != nil {
+		t.Errorf("a device that has become another account's: %v", err)
+	}
 	for _, e := range d.eventRows(t) {
 		if e.Kind == DeviceWasRevoked && e.Actor != (Actor{Kind: ActorHoldfast}) {
 			t.Errorf("revoked by %+v, want Holdfast", e.Actor)

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +26,8 @@ func newIdentityImport(r *remote) *cobra.Command {
 			"  {\"key\": \"tv-1\", \"device\": {\"status\": \"approved\", \"account_key\": \"user-1\"}}\n\n" +
 			"A line that failed is told and stops no other; the command then ends with code 1. What is there\n" +
 			"already is not made again, so a file may be sent again whole, or from the line where it broke off.\n" +
-			"With --json it prints an object a line: each failed line's result as the API gives it, and at the end the sum.",
+			"With --json it prints an object a line: each failed line's result as the API gives it, and at the end,\n" +
+			"also where it broke off, the sum with the line to go on with.",
 		Args: arguments("FILE"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if from < 1 {
@@ -37,47 +37,31 @@ func newIdentityImport(r *remote) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, size, err := openInput(args[0], command.InOrStdin())
+			in, err := openInput(args[0], command.InOrStdin())
 			if err != nil {
 				return err
 			}
 			defer in.Close()
 			f := &fileImport{
-				api: api, lines: newFileLines(in, size), from: from,
+				api: api, lines: newFileLines(&interruptible{ctx: command.Context(), in: in}, in.size()), from: from,
 				progress: newProgress(command.ErrOrStderr()), began: time.Now(),
-				out: command.OutOrStdout(), asJSON: r.asJSON,
+				out: command.OutOrStdout(), failed: io.Discard, asJSON: r.asJSON,
 			}
 			defer f.progress.clear()
-			if failedTo != "" {
-				failed, err := os.Create(failedTo)
-				if err != nil {
-					return err
-				}
-				defer failed.Close()
-				f.failed = failed
+			if failedTo == "" {
+				return f.run(command.Context())
 			}
-			return f.run(command.Context())
+			failed, err := openFailed(failedTo, in, from)
+			if err != nil {
+				return err
+			}
+			f.failed = failed
+			return errors.Join(f.run(command.Context()), failed.Close())
 		},
 	}
 	command.Flags().IntVar(&from, "from-line", 1, "the line to begin with")
-	command.Flags().StringVar(&failedTo, "failed", "", "a file for the lines that failed, to be corrected and imported again")
+	command.Flags().StringVar(&failedTo, "failed", "", "a file for the lines that failed, to be corrected and imported again; with --from-line they are added to it")
 	return command
-}
-
-// openInput opens a file, and tells its size; 0 if nobody knows it.
-func openInput(name string, stdin io.Reader) (io.ReadCloser, int64, error) {
-	if name == "-" {
-		return io.NopCloser(stdin), 0, nil
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return file, 0, err
-	}
-	return file, info.Size(), nil
 }
 
 // fileImport is one run of the command.
@@ -88,7 +72,7 @@ type fileImport struct {
 	progress *progress
 	began    time.Time
 	out      io.Writer
-	failed   io.Writer // for the lines that failed, as they were; nil for none
+	failed   io.Writer // for the lines that failed, as they were
 	asJSON   bool
 
 	sum importSum
@@ -104,34 +88,57 @@ type importSum struct {
 
 func (f *fileImport) run(ctx context.Context) error {
 	f.sum.NextLine = f.from
-	if err := f.lines.skip(f.from - 1); err != nil {
+	err := f.lines.skip(f.from - 1)
+	switch {
+	case err == nil:
+		err = f.all(ctx)
+	case ctx.Err() == nil:
 		return err
-	}
-	for {
-		lines, err := f.lines.batch()
-		if err != nil {
-			return f.brokenOff(err)
-		}
-		if len(lines) == 0 {
-			break
-		}
-		if err := f.send(ctx, lines); err != nil {
-			return f.brokenOff(plain(f.api.url, err))
-		}
-		f.progress.show("%s%d created, %d exist, %d failed, %.0f lines a second", bar(f.lines.read, f.lines.size),
-			f.sum.Created, f.sum.Exists, f.sum.Failed, float64(f.sum.NextLine-f.from)/time.Since(f.began).Seconds())
 	}
 	f.progress.clear()
-	if err := f.conclude(); err != nil {
-		return err
-	}
-	if f.sum.Failed > 0 {
+	concluded := f.conclude() // a script needs the next line most where the import broke off
+	switch {
+	case err != nil:
+		return f.brokenOff(ctx, err)
+	case concluded != nil:
+		return concluded
+	case f.sum.Failed > 0:
 		return fmt.Errorf("%d of %d lines failed", f.sum.Failed, f.sum.NextLine-f.from)
 	}
 	return nil
 }
 
-func (f *fileImport) brokenOff(err error) error {
+// all imports the lines that are left.
+func (f *fileImport) all(ctx context.Context) error {
+	for {
+		lines, err := f.lines.batch()
+		switch {
+		case err != nil:
+			return err
+		case len(lines) > 0:
+			err = f.send(ctx, lines)
+		case f.lines.atLong():
+			err = f.refuse()
+		default:
+			return nil
+		}
+		if err != nil {
+			return plain(f.api.url, err)
+		}
+		f.progress.show("%s%d created, %d exist, %d failed, %.0f lines a second", bar(f.lines.read, f.lines.size),
+			f.sum.Created, f.sum.Exists, f.sum.Failed, float64(f.sum.NextLine-f.from)/time.Since(f.began).Seconds())
+	}
+}
+
+// brokenOff says where to go on. A batch under way may have been imported, of
+// which sending it again does nothing more.
+func (f *fileImport) brokenOff(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = errors.New("interrupted")
+	}
+	if f.sum.NextLine == f.from {
+		return fmt.Errorf("%w\nNo line has a result yet: begin again with --from-line %d", err, f.from)
+	}
 	return fmt.Errorf("%w\nThe lines before %d have their results: go on with --from-line %[2]d", err, f.sum.NextLine)
 }
 
@@ -150,52 +157,49 @@ func (f *fileImport) send(ctx context.Context, lines [][]byte) error {
 			return fmt.Errorf("of %d lines, %d had a result: %w", len(lines), i, err)
 		}
 		result.Line = first + i
-		f.sum.NextLine = result.Line + 1
 		switch result.Result {
 		case "created":
 			f.sum.Created++
 		case "exists":
 			f.sum.Exists++
 		default:
-			f.sum.Failed++
-			if err := f.tell(result, line); err != nil {
+			if _, err := f.failed.Write(line); err != nil {
+				return err
+			}
+			if err := f.tell(result); err != nil {
 				return err
 			}
 		}
+		f.sum.NextLine = result.Line + 1
 	}
 	return nil
 }
 
-// tell shows why a line failed, and keeps it.
-func (f *fileImport) tell(result holdfast.ImportResult, line []byte) error {
-	f.progress.clear()
-	if f.failed != nil {
-		if _, err := f.failed.Write(line); err != nil {
-			return err
-		}
+// refuse fails a line that is too long to be sent, as the API does with one that
+// is too long for it.
+func (f *fileImport) refuse() error {
+	if err := f.lines.passLong(f.failed); err != nil {
+		return err
 	}
+	err := f.tell(holdfast.ImportResult{Line: f.sum.NextLine, Result: "failed", Error: &holdfast.ImportError{
+		Code: "line_too_long", Detail: fmt.Sprintf("The line has more than %d KiB, and was not sent.", longestLine>>10),
+	}})
+	if err != nil {
+		return err
+	}
+	f.sum.NextLine++
+	return nil
+}
+
+// tell counts a line that failed, and shows why.
+func (f *fileImport) tell(result holdfast.ImportResult) error {
+	f.progress.clear()
+	f.sum.Failed++
 	if f.asJSON {
 		return json.NewEncoder(f.out).Encode(result)
 	}
 	_, err := fmt.Fprintln(f.out, failure(result))
 	return err
-}
-
-func failure(result holdfast.ImportResult) string {
-	text := fmt.Sprintf("line %d", result.Line)
-	if result.Key != nil {
-		text += fmt.Sprintf(" (%s)", *result.Key)
-	}
-	if result.Error == nil {
-		return text + ": " + result.Result
-	}
-	var at []string
-	if result.Error.Errors != nil {
-		for _, field := range *result.Error.Errors {
-			at = append(at, " at "+field.Pointer)
-		}
-	}
-	return fmt.Sprintf("%s: %s%s: %s", text, result.Error.Code, strings.Join(at, ","), result.Error.Detail)
 }
 
 func (f *fileImport) conclude() error {

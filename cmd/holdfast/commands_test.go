@@ -209,8 +209,10 @@ func TestCommands_ErrorsAreInPlainWords(t *testing.T) {
 	}{
 		"a tenant that isn't there": {operator, "tenant show " + nobody, exitFailed,
 			`^holdfast: There is no tenant of that id. \(tenant_not_found, request [0-9a-f-]{36}\)\n$`},
-		"what the description doesn't allow": {operator, "tenant create acme --handle-policy latin", exitFailed,
-			`\(request_invalid, request \S+\)\n  /handle_policy: not_one_of\n$`},
+		"what the description doesn't allow": {operator, "operator create " + strings.Repeat("x", 1000) + " --scopes operator:read", exitFailed,
+			`\(request_invalid, request \S+\)\n  /name: too_long\n$`},
+		"a handle policy that is none": {operator, "tenant create acme --handle-policy latin", exitUsage,
+			`^holdfast: invalid argument "latin" for "--handle-policy" flag: it is not one of ascii, unicode\n`},
 		"a scope that a tenant can't have": {operator, "operator create second --scopes identity:read", exitFailed,
 			`^holdfast: A scope is not one that can be granted here. .*\n  /scopes: scope_not_grantable\n$`},
 		"nobody at the address": {[]string{"HOLDFAST_URL=http://127.0.0.1:1", "HOLDFAST_API_KEY=" + s.operatorKey}, "token", exitFailed,

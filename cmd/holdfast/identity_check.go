@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -65,7 +66,12 @@ func trusted(ctx context.Context, router *postgres.Router) error {
 	if err := postgres.CheckSchema(ctx, router); err != nil {
 		return err
 	}
-	return postgres.CheckPlacement(ctx, router)
+	err := postgres.CheckPlacement(ctx, router)
+	var wrong postgres.PlacementError
+	if errors.As(err, &wrong) {
+		return exitError{exitUsage, fmt.Errorf("the configuration is wrong:\n%w", err)}
+	}
+	return err
 }
 
 // identityCheck is one run of the command.
@@ -107,7 +113,7 @@ func (c *identityCheck) all(ctx context.Context, args []string) error {
 		}
 		tenant, err := c.tenants.Tenant(ctx, byPassword(), id)
 		if err != nil {
-			return err
+			return plainly(err)
 		}
 		return c.check(ctx, tenant)
 	}

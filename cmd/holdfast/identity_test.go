@@ -116,12 +116,13 @@ func TestIdentityImport_BrokenOff_SaysWhereToGoOn(t *testing.T) {
 	must(t, s.tokens.Poll(t.Context()))
 	file := writeLines(t, adaLine, benLine, tvLine)
 	got := execute(t, importer, "identity", "import", file, "--from-line", "2")
-	if want := regexp.MustCompile(`^holdfast: .*\(tenant_suspended, request .*\)\nThe lines before 2 have their results: go on with --from-line 2\n$`); got.code != exitFailed || !want.MatchString(got.stderr) {
+	if want := regexp.MustCompile(`^holdfast: .*\(tenant_suspended, request .*\)\nNo line has a result yet: begin again with --from-line 2\n$`); got.code != exitFailed || !want.MatchString(got.stderr) {
 		t.Errorf("%+v", got)
 	}
-	long := writeLines(t, adaLine, strings.Repeat("x", 1<<20))
-	expectResult(t, execute(t, importer, "identity", "import", long), exitFailed, "",
-		"holdfast: line 2: has more than 1 MiB\nThe lines before 1 have their results: go on with --from-line 1\n")
+	got = execute(t, importer, "identity", "import", file, "--json")
+	if diff := cmp.Diff(`{"created":0,"exists":0,"failed":0,"next_line":1}`+"\n", got.stdout); diff != "" {
+		t.Errorf("the sum of what broke off (-want +got):\n%s", diff)
+	}
 	expectResult(t, execute(t, importer, "identity", "import", file, "--from-line", "0"), exitUsage, "",
 		"holdfast: --from-line 0: lines count from 1\n")
 	if got := refused(t, importer, exitFailed, "identity", "import", file+"-not"); !strings.Contains(got, "no such file") {
@@ -179,10 +180,11 @@ func TestIdentityCheck_RefusesWhatItCantJudge(t *testing.T) {
 		code    int
 		says    string
 	}{
-		"a tenant that isn't there":       {environ, "identity check " + nobody, exitFailed, "tenant_not_found"},
+		"a tenant that isn't there":       {environ, "identity check " + nobody, exitFailed, "holdfast: There is no tenant of that id. (tenant_not_found)\n"},
 		"a name for an id":                {environ, "identity check acme", exitUsage, `TENANT "acme" is not an id`},
 		"no password":                     {append(environ, "HOLDFAST_API_PASSWORD="), "identity check", exitUsage, "HOLDFAST_API_PASSWORD: is required"},
-		"numbers that are somewhere else": {append(environ, "HOLDFAST_PLACEMENT=data1=0-40 data2=41-63"), "identity check", exitFailed, "the placement disagrees"},
+		"numbers that are somewhere else": {append(environ, "HOLDFAST_PLACEMENT=data1=0-40 data2=41-63"), "identity check", exitUsage, "the configuration is wrong:\nthe placement disagrees"},
+		"an import without a key":         {nil, "identity import -", exitUsage, "for identity import and token that of a tenant's principal"},
 		"a report without a tenant":       {s.as(s.operatorKey), "identity report", exitUsage, "usage: holdfast identity report TENANT"},
 		"an opening without a report":     {s.as(s.operatorKey), "identity open " + nobody, exitUsage, `required flag(s) "report" not set`},
 		"a report of nobody":              {s.as(s.operatorKey), "identity report " + nobody, exitFailed, "(tenant_not_found, "},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
+	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
 // plain puts what went wrong with a call into words for people: the problem's
@@ -24,6 +25,16 @@ func plain(api string, err error) error {
 	default:
 		return err
 	}
+}
+
+// plainly likewise puts what the databases were asked into words, where a caller
+// may see them.
+func plainly(err error) error {
+	var refused *domain.Error
+	if errors.As(err, &refused) && refused.Kind != domain.KindInternal {
+		return fmt.Errorf("%s (%s)", refused.Detail, refused.Code)
+	}
+	return err
 }
 
 func refusal(e *holdfast.Error) string {

@@ -23,14 +23,14 @@ func newTenant(r *remote) *cobra.Command {
 }
 
 func newTenantCreate(r *remote) *cobra.Command {
-	var policy string
+	policy := oneOf{string(holdfast.ASCII), []string{string(holdfast.ASCII), string(holdfast.Unicode)}}
 	var importing bool
 	command := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Make a tenant",
 		Args:  arguments("NAME"),
 		RunE: r.call(func(ctx context.Context, api caller, args []string) (answer, error) {
-			want := holdfast.NewTenant{Name: args[0], HandlePolicy: (*holdfast.NewTenantHandlePolicy)(&policy)}
+			want := holdfast.NewTenant{Name: args[0], HandlePolicy: (*holdfast.NewTenantHandlePolicy)(&policy.value)}
 			if importing {
 				want.IdentityState = new(holdfast.IdentityStateImporting)
 			}
@@ -41,7 +41,7 @@ func newTenantCreate(r *remote) *cobra.Command {
 			return tenantView.one(*made.JSON201), nil
 		}),
 	}
-	command.Flags().StringVar(&policy, "handle-policy", "ascii", "which handles are allowed, ascii or unicode; it never changes")
+	command.Flags().Var(&policy, "handle-policy", "which handles are allowed; it never changes")
 	command.Flags().BoolVar(&importing, "importing", false, "take only imports until the namespace is opened")
 	return command
 }

@@ -12,7 +12,7 @@ func (l *loader) commandLine(v variables) Config {
 	case v.OperatorKey != "":
 		c.APIKey = l.apiKey("HOLDFAST_OPERATOR_KEY", v.OperatorKey)
 	default:
-		l.problem("HOLDFAST_API_KEY", "is required: the API key of an operator, hf_ID_SECRET")
+		l.problem("HOLDFAST_API_KEY", "is required: an API key, hf_ID_SECRET, of an operator, or for identity import and token that of a tenant's principal")
 	}
 	return c
 }

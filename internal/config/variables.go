@@ -33,7 +33,7 @@ type variables struct {
 	Issuer         string `env:"HOLDFAST_ISSUER" read:"api" default:"in development the API's address, else required" help:"The URL that tokens name as their issuer; https outside of development"`
 
 	URL    string `env:"HOLDFAST_URL" read:"cli" envDefault:"http://127.0.0.1:8080" help:"The API that \"holdfast\" calls"`
-	APIKey string `env:"HOLDFAST_API_KEY" read:"cli" default:"\"HOLDFAST_OPERATOR_KEY\"" help:"The API key that \"holdfast\" calls with: an operator's, but for \"holdfast token\""`
+	APIKey string `env:"HOLDFAST_API_KEY" read:"cli" default:"\"HOLDFAST_OPERATOR_KEY\"" help:"The API key that \"holdfast\" calls with: an operator's; for \"identity import\" and \"token\", a tenant's principal's"`
 
 	DrainSeconds string `env:"HOLDFAST_DRAIN_SECONDS" read:"api worker" envDefault:"20" help:"How long a stopping process lets requests or jobs under way end"`
 	LogLevel     string `env:"HOLDFAST_LOG_LEVEL" read:"api worker schema" envDefault:"info" help:"\"debug\", \"info\", \"warn\" or \"error\""`

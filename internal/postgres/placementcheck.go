@@ -8,7 +8,7 @@ import (
 // CheckPlacement refuses a placement that disagrees with the gates: each number
 // must be on the database that it is placed on, and open on no other. A number
 // closed where it is placed is well, since that is maintenance. The error says
-// what is where. The processes that serve call it at start, after CheckSchema:
+// what is where, as a PlacementError. The processes that serve call it at start, after CheckSchema:
 // what is placed wrongly would be refused for as long as they run.
 func CheckPlacement(ctx context.Context, router *Router) error {
 	gates, err := readAllGates(ctx, router)
@@ -24,9 +24,18 @@ func CheckPlacement(ctx context.Context, router *Router) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the placement disagrees with the databases: %w: correct HOLDFAST_DATA_URLS or HOLDFAST_PLACEMENT "+
-		"(holdfast schema status tells what is where, holdfast schema up opens the numbers of a new installation)", joinFaults(faults))
+	return PlacementError{joinFaults(faults)}
 }
+
+// PlacementError is a placement that the databases deny.
+type PlacementError struct{ Faults error }
+
+func (e PlacementError) Error() string {
+	return fmt.Sprintf("the placement disagrees with the databases: %v: correct HOLDFAST_DATA_URLS or HOLDFAST_PLACEMENT "+
+		"(holdfast schema status tells what is where, holdfast schema up opens the numbers of a new installation)", e.Faults)
+}
+
+func (e PlacementError) Unwrap() error { return e.Faults }
 
 // joinFaults is errors.Join on one line, as a log's entry wants it.
 func joinFaults(faults []error) error {

@@ -140,6 +140,24 @@ func TestExpiredCode_IsAsUnknownAsAWrongOne(t *testing.T) {
 	}
 }
 
+func TestCode_OfAClaimThatItsDeviceDoesNotHold_LeadsNowhere(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	ada := d.create(t, "ada", "")
+	device := d.holdCode(t, "tv", RestoreUserCode("WDJBMJHT"))
+	for code, token := range map[string]domain.Token{"BCDFGHJK": device.userCodeToken, "BBBBBBBB": domain.RandomID[domain.TokenKind]()} {
+		stray := &claiming{owner: deviceRef(device.ID), link: linkTo(domain.FamilyDeviceCode, code, token), until: device.ExpiresAt}
+		db := d.router.Database(stray.link.Number)
+		if err := d.claimAll(t.Context(), db, d.scope.Tenant, []*claiming{stray}); err != nil || !stray.granted {
+			t.Fatalf("granted %v, %v", stray.granted, err)
+		}
+		_, err := d.LookupCode(t.Context(), d.scope, CodeGuess{code, ada.ID})
+		expectCode(t, err, domain.KindNotFound, "user_code_not_found")
+	}
+	d.sweepAll(t)
+	d.checkInvariants(t, true)
+}
+
 // The device's own clock decides: a claim that another database still holds for
 // good leads to nothing once the device has expired, and the other way round.
 func TestExpiredCode_ByEitherClock(t *testing.T) {

@@ -95,6 +95,7 @@ func TestDeviceStatements_HoldThemselvesToWhatWasDecided(t *testing.T) {
 	for _, b := range []broken{
 		{"another generation", change(`refresh_generation = 2`)},
 		{"another token", change(`refresh_hash = decode(repeat('00', 32), 'hex')`)},
+		revoked,
 		{"an expired chain", change(`refresh_expires_at = now() - interval '1 hour'`)},
 		{"", nothing},
 	} {

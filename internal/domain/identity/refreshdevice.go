@@ -12,11 +12,11 @@ var errInvalidScope = &tenancy.GrantError{Code: tenancy.GrantInvalidScope,
 	Description: "The device was not approved for one of the scopes."}
 
 // A rotation is no change of the record: neither its revision nor its events tell
-// of it.
+// of it. A device that has a token is approved: the table holds it to that.
 const sqlRotateRefresh = `
 UPDATE devices SET refresh_generation = $6, refresh_hash = $7, refresh_key_id = $8, refresh_expires_at = $9
  WHERE tenant_id = $1 AND number = $2 AND device_id = $3
-   AND refresh_generation = $4 AND refresh_hash = $5 AND refresh_expires_at > $10 AND status = 'approved'`
+   AND refresh_generation = $4 AND refresh_hash = $5 AND refresh_expires_at > $10`
 
 const sqlDemandRefresh = `
 SELECT demand(count(*) = 1) FROM devices
@@ -132,9 +132,7 @@ func (s *Service) RevokeRefreshToken(ctx context.Context, client tenancy.Client,
 		return err
 	}
 	err = s.changeDevice(ctx, client.Tenant, t.device, func(c *deviceChange) error {
-		if s.standingOf(client, c.device, t) != unknownToken {
-			c.revoke(clientActor(client))
-		}
+		c.revoke(clientActor(client))
 		return nil
 	})
 	if domain.KindOf(err) == domain.KindNotFound {

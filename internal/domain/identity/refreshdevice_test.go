@@ -328,6 +328,32 @@ func TestRefresh_OutlivesItsServerKey(t *testing.T) {
 	under(fresh).expectReused(t, client, device.ID, fourth)
 }
 
+// Once its device has ended, a token is nobody's, and not one that was reused.
+func TestStandingOfATokenInItsChain(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	ada, client := d.create(t, "ada", ""), d.client()
+	device, tokens := d.redeemed(t, client, "tv", ada)
+	next, err := d.refresh(t.Context(), client, tokens.RefreshToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := parseRefreshToken(tokens.RefreshToken)
+	second, _ := parseRefreshToken(next.RefreshToken)
+	expect := func(when string, client tenancy.Client, ofFirst, ofSecond refreshStanding) {
+		row := d.deviceRow(t, device.ID)
+		if f, s := d.standingOf(client, row, first), d.standingOf(client, row, second); f != ofFirst || s != ofSecond {
+			t.Errorf("%s: the tokens' standings are %v and %v, want %v and %v", when, f, s, ofFirst, ofSecond)
+		}
+	}
+	expect("turned once", client, spentToken, currentToken)
+	expect("for another client", d.client(), unknownToken, unknownToken)
+	if err := d.RevokeDevice(t.Context(), d.scope, device.ID, 3); err != nil {
+		t.Fatal(err)
+	}
+	expect("revoked", client, unknownToken, unknownToken)
+}
+
 func TestRevokeRefreshToken_EndsTheDevice(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t, Options{})

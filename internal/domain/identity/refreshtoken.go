@@ -49,7 +49,7 @@ const (
 // standingOf tells a token's standing with a client, whose the device must be.
 func (s *Service) standingOf(client tenancy.Client, d *deviceRow, t refreshToken) refreshStanding {
 	switch {
-	case d.Status != DeviceApproved || d.refresh.hash == nil || subtle.ConstantTimeCompare(d.Client[:], client.ID[:]) != 1:
+	case d.Status != DeviceApproved || subtle.ConstantTimeCompare(d.Client[:], client.ID[:]) != 1:
 		return unknownToken
 	case t.generation == d.refresh.generation:
 		if subtle.ConstantTimeCompare(hashSecret(t.secret[:]), d.refresh.hash) == 1 {

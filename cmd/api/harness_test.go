@@ -112,7 +112,10 @@ type running struct {
 	url  string
 	log  *lockedBuffer
 	stop func() error // asks it to end, and waits
-	kill func()       // ends a process of its own at once; nil in this process
+
+	// of a process of its own; nil in this one
+	kill   func()          // ends it at once
+	signal func(os.Signal) // to one that has not ended
 }
 
 // serve runs the API in this process until the test ends.
@@ -164,6 +167,7 @@ func (s *stack) launch(t testing.TB, changes ...string) (*running, error) {
 	wait := sync.OnceValue(cmd.Wait)
 	r.stop = func() error { cmd.Process.Signal(os.Interrupt); return wait() }
 	r.kill = func() { cmd.Process.Kill(); wait() }
+	r.signal = func(signal os.Signal) { cmd.Process.Signal(signal) }
 	t.Cleanup(r.kill)
 	r.url, err = readyURL(stdout, r)
 	return r, err

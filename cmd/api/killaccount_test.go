@@ -137,7 +137,8 @@ func (a *account) unsettled() bool {
 	return (a.outcome == unknown || len(a.open) > 0 || a.draft != nil && a.outcome == made) && time.Now().After(a.again)
 }
 
-// has tells whether the key of the address in force is the account's for sure.
+// surelyActive tells whether its devices get what is theirs, whatever comes of
+// what is open; surelyBarred, whether they get nothing.
 func (a *account) surelyActive() bool {
 	return a.stays() && !a.told.disabled && !a.opens(disabling)
 }

@@ -93,7 +93,7 @@ func (p *app) useDevice(t *testing.T) {
 	case d.fetchable():
 		p.redeem(t, d)
 	case d.refresh != "" && p.rng.IntN(3) > 0:
-		p.turnToken(t, d, p.rng.IntN(12) == 0)
+		p.turnToken(t, d, p.rng.IntN(5) == 0)
 	default:
 		p.refuseOrRevoke(t, d)
 	}

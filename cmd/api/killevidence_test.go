@@ -82,10 +82,12 @@ const (
 	faultsInLength = 4
 )
 
-// fault fails the test and shows the history of what is wrong. about may be nil.
+// fault fails the test, ends the storm and shows the history of what is wrong.
+// about may be nil.
 func (s *tempest) fault(t *testing.T, about interface{ evidence() evidence }, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.fleet.stop()
 	s.faults++
 	switch {
 	case s.faults > faultsTold:

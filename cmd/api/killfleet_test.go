@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +28,7 @@ type fleet struct {
 	members  []*member
 	answered int64 // calls of those who count
 	over     bool
+	broken   bool       // a process didn't start
 	changed  *sync.Cond // anything of the above
 	starting sync.WaitGroup
 }
@@ -34,7 +37,7 @@ type member struct {
 	*running
 	host   string
 	doomed atomic.Bool // no answer is no wonder
-	gone   bool        // and known to be
+	gone   bool        // nothing is sent to it
 }
 
 func newFleet(t *testing.T, s *stack, size int) *fleet {
@@ -51,7 +54,9 @@ func newFleet(t *testing.T, s *stack, size int) *fleet {
 		f.members[i].doomed.Store(true)
 		f.start(t, i)
 	}
-	f.starting.Wait()
+	if f.starting.Wait(); f.broken {
+		t.FailNow()
+	}
 	t.Cleanup(f.http.CloseIdleConnections)
 	return f
 }
@@ -62,12 +67,14 @@ func (f *fleet) start(t *testing.T, i int) {
 		r, err := f.stack.launch(t, "HOLDFAST_POOL_SIZE=2")
 		if err != nil {
 			f.fault("a process doesn't start: %v", err)
-			return
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		defer f.changed.Broadcast()
+		if f.broken = f.broken || err != nil; f.broken {
+			return
+		}
 		f.members[i] = &member{running: r, host: strings.TrimPrefix(r.url, "http://")}
-		f.changed.Broadcast()
 	})
 }
 
@@ -92,10 +99,29 @@ func (f *fleet) end(i int) bool {
 		return false
 	}
 	m.kill()
+	f.rest(m, true)
+	return true
+}
+
+// stall stops a process in whatever it is at, for as long as something else is
+// done, and lets it go on then. Meanwhile nothing is sent to it.
+func (f *fleet) stall(i int, meanwhile func()) {
+	m := f.member(i)
+	if m.doomed.Load() {
+		return
+	}
+	f.rest(m, true)
+	m.signal(syscall.SIGSTOP)
+	meanwhile()
+	m.signal(syscall.SIGCONT)
+	f.rest(m, false)
+}
+
+func (f *fleet) rest(m *member, gone bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m.gone = true
-	return true
+	m.gone = gone
+	f.changed.Broadcast()
 }
 
 func (f *fleet) member(i int) *member {
@@ -104,8 +130,10 @@ func (f *fleet) member(i int) *member {
 	return f.members[i]
 }
 
+var errBroken = errors.New("the fleet can't be started again")
+
 // any is one of those that live, once there is one.
-func (f *fleet) any() *member {
+func (f *fleet) any() (*member, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for {
@@ -116,7 +144,10 @@ func (f *fleet) any() *member {
 			}
 		}
 		if len(living) > 0 {
-			return living[rand.IntN(len(living))]
+			return living[rand.IntN(len(living))], nil
+		}
+		if f.broken {
+			return nil, errBroken
 		}
 		f.changed.Wait()
 	}
@@ -163,7 +194,10 @@ type door struct {
 
 // Do sends the request to one process. An answer is one when all of it has come.
 func (d door) Do(request *http.Request) (*http.Response, error) {
-	m := d.fleet.any()
+	m, err := d.fleet.any()
+	if err != nil {
+		return nil, err
+	}
 	sent := request.Clone(request.Context())
 	sent.URL.Host, sent.Host = m.host, m.host
 	patient := *d.fleet.http

@@ -34,7 +34,7 @@ func (s *tempest) newFollower(t *testing.T, limit int64) *follower {
 // run follows until the storm is over: each time that some calls were answered,
 // it catches up.
 func (f *follower) run(t *testing.T) {
-	for next := int64(0); f.fleet.await(next) && !t.Failed(); next = f.fleet.progress() + 40 {
+	for next := int64(0); f.fleet.await(next); next = f.fleet.progress() + 40 {
 		for more := true; more; {
 			more = f.page(t)
 		}
@@ -103,7 +103,7 @@ func (s *tempest) newHistorian(t *testing.T) *historian {
 }
 
 func (h *historian) run(t *testing.T) {
-	for next := int64(0); h.fleet.await(next) && !t.Failed(); next = h.fleet.progress() + 20 {
+	for next := int64(0); h.fleet.await(next); next = h.fleet.progress() + 20 {
 		if id := h.ledger.anyAccount(h.rng); id != "" {
 			h.read(t, id)
 		}

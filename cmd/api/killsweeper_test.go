@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,7 +39,7 @@ func sweepOnDemand(environ []string, input io.Reader, output io.Writer) error {
 			return nil
 		}
 		number := domain.Number(n % domain.Numbers)
-		if _, err := sweepNumber(ctx, s, router.Database(number).Name, number); err != nil {
+		if _, err := sweepNumber(ctx, s, router.Database(number).Name, number); passing(err) != nil {
 			fmt.Fprintln(output, err)
 		}
 	}
@@ -47,32 +48,51 @@ func sweepOnDemand(environ []string, input io.Reader, output io.Writer) error {
 // sweepNumber takes every sweep and every cleanup of one number to the end of its
 // pass, and tells how much came of it.
 func sweepNumber(ctx context.Context, s *identity.Service, database string, number domain.Number) (done int, err error) {
-	var steps []func() (identity.SweepStep, error)
-	for _, family := range []domain.Family{domain.FamilyAccount, domain.FamilyDevice} {
-		steps = append(steps, func() (identity.SweepStep, error) { return s.SweepOperations(ctx, database, family, number, sweepPage) })
-	}
+	steps := sweepsOfOperations(ctx, s, database, number)
 	for _, family := range []domain.Family{domain.FamilyHandle, domain.FamilyEmail, domain.FamilyDeviceCode} {
 		steps = append(steps, func() (identity.SweepStep, error) { return s.SweepClaims(ctx, database, family, number, sweepPage) })
 	}
 	for _, task := range identity.CleanupTasks() {
 		steps = append(steps, func() (identity.SweepStep, error) { return s.Cleanup(ctx, database, task, number, sweepPage) })
 	}
+	return takeAll(steps)
+}
+
+func sweepsOfOperations(ctx context.Context, s *identity.Service, database string, number domain.Number) (steps []sweeping) {
+	for _, family := range []domain.Family{domain.FamilyAccount, domain.FamilyDevice} {
+		steps = append(steps, func() (identity.SweepStep, error) { return s.SweepOperations(ctx, database, family, number, sweepPage) })
+	}
+	return steps
+}
+
+// sweeping is a step of a pass.
+type sweeping func() (identity.SweepStep, error)
+
+// takeAll takes each to the end of its pass, unless somebody else is at it.
+func takeAll(steps []sweeping) (done int, err error) {
 	for _, step := range steps {
 		for {
-			did, err := step()
-			if err != nil {
-				return done, err
-			}
+			did, e := step()
 			done += did.Recovered
-			if did.Done || did.Busy {
+			err = errors.Join(err, e)
+			if did.Done || did.Busy || e != nil {
 				break
 			}
 		}
 	}
-	return done, nil
+	return done, err
 }
 
 const sweepPage = 10
+
+// passing leaves out that a database kept a step waiting, for the locks of a
+// process that has stalled.
+func passing(err error) error {
+	if domain.KindOf(err) == domain.KindUnavailable {
+		return nil
+	}
+	return err
+}
 
 // sweeper is such a process.
 type sweeper struct {

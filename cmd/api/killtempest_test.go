@@ -58,6 +58,12 @@ func TestStorm_WhateverIsKilled_WhatWasToldIsTrueAndNothingIsLeft(t *testing.T) 
 	followers := []*follower{s.newFollower(t, 7), s.newFollower(t, 200)}
 
 	var living sync.WaitGroup
+	calm := func() { // before anything ends, however it does
+		s.fleet.stop()
+		living.Wait()
+		s.fleet.starting.Wait()
+	}
+	defer calm()
 	for _, p := range apps {
 		living.Go(func() { p.run(t) })
 	}
@@ -70,10 +76,9 @@ func TestStorm_WhateverIsKilled_WhatWasToldIsTrueAndNothingIsLeft(t *testing.T) 
 	living.Go(func() { s.watchKeys(t, 2) })
 	living.Go(func() { s.checkAllTheWhile(t) })
 	began := time.Now()
-	kills := s.rage(t, rand.New(rand.NewPCG(s.seed, 0)))
-	s.fleet.stop()
-	living.Wait()
-	t.Logf("%d kills and %d calls in %v", kills, s.fleet.progress(), time.Since(began).Round(time.Millisecond))
+	kills, stalls := s.rage(t, rand.New(rand.NewPCG(s.seed, 0)))
+	calm()
+	t.Logf("%d kills, %d stalls and %d calls in %v", kills, stalls, s.fleet.progress(), time.Since(began).Round(time.Millisecond))
 	if t.Failed() {
 		return
 	}
@@ -105,8 +110,8 @@ func newTempest(t *testing.T) *tempest {
 }
 
 // rage kills: each time that some calls have been answered, one process, seldom
-// two or all, and now and then the sweeper.
-func (s *tempest) rage(t *testing.T, rng *rand.Rand) (kills int) {
+// two or all, and now and then the sweeper. In between it lets one stall.
+func (s *tempest) rage(t *testing.T, rng *rand.Rand) (kills, stalls int) {
 	t.Helper()
 	most := tempestKills
 	if text := os.Getenv("HOLDFAST_TEST_KILLS"); text != "" {
@@ -115,12 +120,17 @@ func (s *tempest) rage(t *testing.T, rng *rand.Rand) (kills int) {
 			t.Fatal(err)
 		}
 	}
-	for kills < most && !t.Failed() {
+	for kills < most && s.fleet.await(0) {
 		for range 1 + rng.IntN(5) {
 			s.fleet.await(s.fleet.progress() + 1 + rng.Int64N(2*callsBetween/3))
 			s.sweeper.demand.Write([]byte{0})
 		}
 		victims := rng.Perm(tempestSize)
+		if rng.IntN(4) == 0 {
+			s.fleet.stall(victims[0], func() { s.outrun(t) })
+			stalls++
+			continue
+		}
 		switch rng.IntN(12) {
 		case 0: // all
 		case 1:
@@ -137,8 +147,27 @@ func (s *tempest) rage(t *testing.T, rng *rand.Rand) (kills int) {
 			s.passTime(t)
 		}
 	}
-	return kills
+	return kills, stalls
 }
+
+// outrun makes every operation overdue that is prepared, and recovers it: what a
+// process that has stalled was at is undone behind its back.
+func (s *tempest) outrun(t *testing.T) {
+	t.Helper()
+	s.everywhere(t, sqlAllOverdue)
+	if _, err := s.eachNumber(func(n domain.Number) (int, error) {
+		return takeAll(sweepsOfOperations(t.Context(), s.service, s.database(n), n))
+	}); passing(err) != nil {
+		s.fault(t, nil, "recover what has stalled: %v", err)
+	}
+}
+
+// sqlAllOverdue leaves out what the stalled process has locked, which it is about
+// to commit.
+const sqlAllOverdue = `
+UPDATE operations o SET deadline = clock_timestamp() - interval '1 hour'
+  FROM (SELECT tenant_id, number, family, record_id FROM operations WHERE state = 'prepared' FOR UPDATE SKIP LOCKED) p
+ WHERE o.tenant_id = p.tenant_id AND o.number = p.number AND o.family = p.family AND o.record_id = p.record_id`
 
 // expectNoWord holds the sweeper to never having failed at anything.
 func (s *tempest) expectNoWord(t *testing.T) {
@@ -153,7 +182,7 @@ func (s *tempest) expectNoWord(t *testing.T) {
 func (s *tempest) watchKeys(t *testing.T, name uint64) {
 	client := door{s.fleet, longestAnswer, false}.connect(t, s.tenant.key)
 	rng := rand.New(rand.NewPCG(s.seed, 2000+name))
-	for next := int64(0); s.fleet.await(next) && !t.Failed(); next = s.fleet.progress() + 3 {
+	for next := int64(0); s.fleet.await(next); next = s.fleet.progress() + 3 {
 		s.lookUp(t, client, s.anyKey(rng))
 	}
 }
@@ -168,7 +197,7 @@ func (s *tempest) anyKey(rng *rand.Rand) holdfast.LookupKey {
 // checkAllTheWhile runs the operators' check in the midst of it all: no honest
 // state looks wrong to it.
 func (s *tempest) checkAllTheWhile(t *testing.T) {
-	for next := int64(0); s.fleet.await(next) && !t.Failed(); next = s.fleet.progress() + 10*callsBetween {
+	for next := int64(0); s.fleet.await(next); next = s.fleet.progress() + 10*callsBetween {
 		s.check(t)
 	}
 }
@@ -178,7 +207,7 @@ func (s *tempest) check(t *testing.T) identity.Census {
 	t.Helper()
 	tenant, err := domain.ParseID[domain.TenantKind](s.tenant.id)
 	if err != nil {
-		t.Error(err)
+		s.fault(t, nil, "%v", err)
 		return identity.Census{}
 	}
 	census, err := s.service.Check(t.Context(), tenant, func(v identity.Violation) error {
@@ -186,7 +215,7 @@ func (s *tempest) check(t *testing.T) identity.Census {
 		return nil
 	})
 	if err != nil {
-		t.Errorf("check: %v", err)
+		s.fault(t, nil, "check: %v", err)
 	}
 	return census
 }

@@ -18,7 +18,6 @@ import (
 // have left, what sweeps make of it, and what is left when all has had its time.
 func (s *tempest) judge(t *testing.T, apps []*app, followers []*follower) {
 	t.Helper()
-	s.fleet.starting.Wait()
 	for i := range tempestSize {
 		s.fleet.end(i)
 	}
@@ -75,20 +74,29 @@ func (s *tempest) eachApp(apps []*app, do func(*app)) {
 // sweepAll takes every sweep and cleanup of every number to the end of its pass.
 func (s *tempest) sweepAll(t *testing.T) (done int) {
 	t.Helper()
+	done, err := s.eachNumber(func(n domain.Number) (int, error) {
+		return sweepNumber(t.Context(), s.service, s.database(n), n)
+	})
+	if err != nil {
+		t.Fatalf("sweep: %v", err)
+	}
+	return done
+}
+
+// eachNumber does something in every number, several at once.
+func (s *tempest) eachNumber(do func(domain.Number) (int, error)) (done int, err error) {
 	var total atomic.Int64
-	var sweeping errgroup.Group
-	sweeping.SetLimit(2 * runtime.GOMAXPROCS(0))
+	var doing errgroup.Group
+	doing.SetLimit(2 * runtime.GOMAXPROCS(0))
 	for n := range domain.Number(domain.Numbers) {
-		sweeping.Go(func() error {
-			done, err := sweepNumber(t.Context(), s.service, s.database(n), n)
+		doing.Go(func() error {
+			done, err := do(n)
 			total.Add(int64(done))
 			return err
 		})
 	}
-	if err := sweeping.Wait(); err != nil {
-		t.Fatalf("sweep: %v", err)
-	}
-	return int(total.Load())
+	err = doing.Wait()
+	return int(total.Load()), err
 }
 
 // expectClean: every claim is an account's, a live code's or a quarantined

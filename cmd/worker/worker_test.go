@@ -71,6 +71,10 @@ func startProcess(t *testing.T, environ []string) *process {
 	return p
 }
 
+// passing tells an error that River gets over by itself: a leader that can't
+// resign within a few seconds tries again, and in the end its term runs out.
+func passing(l line) bool { return strings.Contains(l.Msg, "Error attempting to resign") }
+
 // await gives the line of a message.
 func (p *process) await(t *testing.T, msg string) line {
 	t.Helper()
@@ -81,7 +85,7 @@ func (p *process) await(t *testing.T, msg string) line {
 			if !ok {
 				t.Fatalf("the worker ended without saying %q", msg)
 			}
-			if l.Level == "ERROR" {
+			if l.Level == "ERROR" && !passing(l) {
 				t.Errorf("the worker says %+v", l)
 			}
 			if l.Msg == msg {

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -102,4 +103,7 @@ func TestDigest_OfAllRecords_TellsWhichNumberTheyStandInAndWhatTheyAre(t *testin
 		"an account more": sum(func(i *inspection) { i.digests[7].account(account); i.digests[7].account(account) }),
 		"a device":        sum(func(i *inspection) { i.digests[7].device(device) }),
 	})
+	if one, other := digest(nil, "a", "\x00b").Sum(nil), digest(nil, "a\x00", "b").Sum(nil); bytes.Equal(one, other) {
+		t.Error("two lists of words have one digest")
+	}
 }

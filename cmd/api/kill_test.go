@@ -80,7 +80,41 @@ func TestKill_AtEveryStepOfADeletion(t *testing.T) {
 // the process left has been cleared.
 func TestKill_AClaimThatArrivesAfterTheRecoveryIsNobodys(t *testing.T) {
 	t.Parallel()
-	k, w := newKilling(t), creation()
+	k, s, other := claimTooLate(t, creation())
+	k.expectUsable(t, other, s)
+	k.directory.recover(t)
+	k.directory.check(t, "at the end", true)
+}
+
+// And one that the request meets which repeats its own: it is no better than
+// anybody else's.
+func TestKill_AClaimThatArrivesBeforeTheRepetitionIsNoneOfIts(t *testing.T) {
+	t.Parallel()
+	key := &holdfast.CreateAccountParams{IdempotencyKey: ptr("once")}
+	w := creation()
+	w.do = func(client *holdfast.ClientWithResponses, s *scene) error {
+		_, err := client.CreateAccountWithResponse(context.Background(), key, withEmail(s.handle, s.email))
+		return err
+	}
+	k, s, other := claimTooLate(t, w)
+	client := k.client(t, other, s)
+	made, err := client.CreateAccountWithResponse(t.Context(), key, withEmail(s.handle, s.email))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lookup := range []holdfast.LookupKey{{Handle: &s.handle}, {Email: &s.email}} {
+		if found, err := client.LookupAccountWithResponse(t.Context(), lookup); err != nil || found.JSON200.ID != made.JSON201.ID {
+			t.Errorf("%s was made, and looking it up by %s gives %v", made.JSON201.ID, nameOf(lookup), err)
+		}
+	}
+	k.directory.check(t, "at the end", true)
+}
+
+// claimTooLate kills a process in a claim, has what it left recovered, and lets the
+// claim arrive then. It gives another process that lives.
+func claimTooLate(t *testing.T, w work) (*killing, *scene, *running) {
+	t.Helper()
+	k := newKilling(t)
 	process, other := k.spawn(t), k.spawn(t)
 	s := k.stage(t, process, w, 0, death{
 		name: "in the claim", moment: testkit.Statement("INSERT INTO claims"), before: remains{operations: "prepared", claims: 1},
@@ -93,9 +127,7 @@ func TestKill_AClaimThatArrivesAfterTheRecoveryIsNobodys(t *testing.T) {
 
 	claim.Release()
 	eventually(t, "the claim arrives", func() bool { return k.directory.remainsOf(t, s.id) == remains{claims: 1} })
-	k.expectUsable(t, other, s)
-	k.directory.recover(t)
-	k.directory.check(t, "at the end", true)
+	return k, s, other
 }
 
 func withEmail(handle, email string) holdfast.NewAccount {

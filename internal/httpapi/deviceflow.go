@@ -70,6 +70,9 @@ func (s *server) publicClient(ctx context.Context, id, secret string) (tenancy.C
 			Description: "A public client has no secret. It sends its client_id in the form, and no Authorization header.",
 		}
 	}
+	if id == "" {
+		return tenancy.Client{}, missing("client_id")
+	}
 	client, err := s.tokens.PublicClient(ctx, id)
 	if err != nil {
 		return tenancy.Client{}, err

@@ -268,6 +268,8 @@ func TestToken_RefusesInTheWordsOfRFC6749(t *testing.T) {
 		"NUL":                   {good + "&scope=%00", nil, 400, "invalid_request", false},
 		"invalid UTF-8":         {good + "&scope=%ff", nil, 400, "invalid_request", false},
 		"a wrong secret":        {"grant_type=client_credentials&client_id=hf_1&client_secret=wrong", nil, 401, "invalid_client", true},
+		"a secret alone":        {"grant_type=client_credentials&client_secret=right", nil, 400, "invalid_request", false},
+		"nothing to go by":      {"grant_type=client_credentials", nil, 401, "invalid_client", true},
 		"a suspended tenant":    {"grant_type=client_credentials&client_id=hf_1&client_secret=suspended", nil, 403, "tenant_suspended", false},
 		"two ways at once":      {good, []string{"Authorization: Basic aGZfMTpyaWdodA=="}, 401, "invalid_client", true},
 		"a bearer token":        {"grant_type=client_credentials", []string{"Authorization: Bearer x"}, 401, "invalid_client", true},
@@ -298,7 +300,7 @@ func TestToken_WhatTheRFCHasNoWordForIsAProblem(t *testing.T) {
 		status      int
 		code        string
 	}{
-		"unavailable":   {"grant_type=client_credentials&client_secret=down", mediaForm, 503, "auth_unavailable"},
+		"unavailable":   {"grant_type=client_credentials&client_id=hf_1&client_secret=down", mediaForm, 503, "auth_unavailable"},
 		"JSON":          {`{"grant_type":"client_credentials"}`, mediaJSON, 415, "media_type_unsupported"},
 		"far too large": {"x=" + strings.Repeat("a", 1<<20), mediaForm, 413, "body_too_large"},
 	} {

@@ -30,7 +30,9 @@ func (s *server) grant(ctx context.Context, form *TokenRequest) (Token, error) {
 	}
 }
 
-// buy sells a token for this API to an API key.
+// buy sells a token for this API to an API key. A request without any
+// authentication of its client is invalid_client by the RFC's own words (RFC
+// 6749, section 5.2); a secret alone lacks a parameter (section 2.3.1).
 func (s *server) buy(ctx context.Context, form *TokenRequest) (Token, error) {
 	want := tenancy.GrantRequest{
 		GrantType:    form.GrantType,
@@ -40,6 +42,9 @@ func (s *server) buy(ctx context.Context, form *TokenRequest) (Token, error) {
 	}
 	if err := withBasic(&want, callOf(ctx).authorization); err != nil {
 		return Token{}, err
+	}
+	if want.ClientID == "" && want.ClientSecret != "" {
+		return Token{}, missing("client_id")
 	}
 	token, err := s.tokens.Grant(ctx, want)
 	if err != nil {

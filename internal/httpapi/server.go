@@ -102,7 +102,7 @@ func New(o Options) (*API, error) {
 		log:            o.Log,
 	}
 	e := newEcho()
-	e.Use(s.identify, tracing.middleware, s.logAccess, s.limit, s.answer, refuseSlashes, s.authenticate, s.validate)
+	e.Use(s.identify, tracing.middleware, s.logAccess, s.limit, allowHead, s.answer, refuseSlashes, s.authenticate, s.validate)
 	RegisterHandlers(e, NewStrictHandler(s, nil))
 	if err := s.demandRoutes(e); err != nil {
 		return nil, err

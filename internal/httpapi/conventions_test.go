@@ -121,6 +121,7 @@ func TestConventions(t *testing.T) {
 		"no ids":                 {request{method: "POST", target: "/v1/accounts/batch-get", body: `{"ids":[]}`}, 422, "request_invalid", "/ids=too_few"},
 		"ids that aren't":        {request{method: "POST", target: "/v1/accounts/batch-get", body: `{"ids":["x","01930000-0000-0000-0000-00000000000A"]}`}, 422, "request_invalid", "/ids/0=wrong_format /ids/1=wrong_format"},
 		"a lookup by nothing":    {request{method: "POST", target: "/v1/accounts/lookup", body: `{}`}, 422, "request_invalid", "=too_few"},
+		"a lookup by an unknown": {request{method: "POST", target: "/v1/accounts/lookup", body: `{"handle":"a","Email":"b@c.de"}`}, 422, "request_invalid", "/Email=unknown_field"},
 		"a lookup by two things": {request{method: "POST", target: "/v1/accounts/lookup", body: `{"handle":"a","email":"b@c.de"}`}, 422, "request_invalid", "=too_many"},
 		"a time of no calendar":  {request{method: "POST", target: "/v1/operators/01930000-0000-0000-0000-000000000001/api-keys", token: "operator", body: `{"expires_at":"2026-06-30T23:59:60Z"}`}, 422, "request_invalid", "/expires_at=wrong_type"},
 	} {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -62,8 +63,11 @@ func (f *faults) add(err error) {
 		code = "invalid"
 	}
 	place := f.pointer + joinPointer(broken.JSONPointer())
-	if code == "unknown_field" {
+	switch {
+	case code == "unknown_field":
 		f.addUnknown(place, broken)
+		return
+	case onlyMiscounts(broken):
 		return
 	}
 	f.fields = append(f.fields, domain.Field{Pointer: place, Code: code})
@@ -82,6 +86,28 @@ func (f *faults) addUnknown(object string, broken *openapi3.SchemaError) {
 		if broken.Schema.Properties[name] == nil {
 			f.fields = append(f.fields, domain.Field{Pointer: object + joinPointer([]string{name}), Code: "unknown_field"})
 		}
+	}
+}
+
+// onlyMiscounts tells an object that has too many or too few members by nothing
+// but those whose own fault is told: what its schema doesn't know, and what it
+// demands and misses.
+func onlyMiscounts(broken *openapi3.SchemaError) bool {
+	members, _ := broken.Value.(map[string]any)
+	schema := broken.Schema
+	meant := 0
+	for name := range schema.Properties {
+		if _, given := members[name]; given || slices.Contains(schema.Required, name) {
+			meant++
+		}
+	}
+	switch broken.SchemaField {
+	case "minProperties":
+		return uint64(meant) >= schema.MinProps
+	case "maxProperties":
+		return uint64(meant) <= *schema.MaxProps
+	default:
+		return false
 	}
 }
 

@@ -2,13 +2,8 @@ package architecture
 
 import (
 	"fmt"
-	"go/ast"
 	"go/constant"
-	"go/parser"
-	"go/token"
 	"go/types"
-	"io/fs"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,56 +21,19 @@ type statement struct {
 }
 
 // statements reads every SQL const of the production code below internal/.
-func statements(t *testing.T) []statement {
+func statements(t *testing.T) (all []statement) {
 	t.Helper()
-	var all []statement
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() {
-			return err
+	for _, p := range productionPackages(t) {
+		for name, object := range p.check(true).Defs {
+			c, ok := object.(*types.Const)
+			if !ok || !strings.HasPrefix(name.Name, "sql") || c.Val().Kind() != constant.String {
+				continue
+			}
+			place := p.files.Position(name.Pos())
+			all = append(all, statement{fmt.Sprintf("%s:%d", place.Filename, place.Line), name.Name, constant.StringVal(c.Val())})
 		}
-		if entry.Name() == "bench" { // its tables are its own
-			return filepath.SkipDir
-		}
-		all = append(all, statementsIn(t, path)...)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return all
-}
-
-func statementsIn(t *testing.T, folder string) (found []statement) {
-	t.Helper()
-	files := token.NewFileSet()
-	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sources []*ast.File
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		source, err := parser.ParseFile(files, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sources = append(sources, source)
-	}
-	// The checker only has to fold constants; what it can't import doesn't matter.
-	info := types.Info{Defs: map[*ast.Ident]types.Object{}}
-	config := types.Config{Error: func(error) {}, IgnoreFuncBodies: true}
-	config.Check(folder, files, sources, &info)
-	for name, object := range info.Defs {
-		c, ok := object.(*types.Const)
-		if !ok || !strings.HasPrefix(name.Name, "sql") || c.Val().Kind() != constant.String {
-			continue
-		}
-		place := files.Position(name.Pos())
-		found = append(found, statement{fmt.Sprintf("%s:%d", place.Filename, place.Line), name.Name, constant.StringVal(c.Val())})
-	}
-	return found
 }
 
 // ownersOwn are the statements of the schema's own commands, which the owner may

@@ -61,7 +61,7 @@ func nameTenant(ctx context.Context, tenant domain.TenantID) {
 // 2.1).
 func bearer(headers []string) (string, error) {
 	if len(headers) == 0 {
-		return "", unauthenticated("token_missing", "The operation needs a token: Authorization: Bearer …", challengeNoToken)
+		return "", unauthenticated("token_missing", "The operation needs a token. Send one as Authorization: Bearer.", challengeNoToken)
 	}
 	kind, token, _ := strings.Cut(headers[0], " ")
 	if len(headers) > 1 || !strings.EqualFold(kind, "Bearer") || token == "" {

@@ -90,7 +90,7 @@ func scopeTokens(parameter *string) ([]string, error) {
 	}
 	scopes := strings.Fields(*parameter)
 	if len(scopes) == 0 {
-		return nil, &tenancy.GrantError{Code: tenancy.GrantInvalidScope, Description: "scope names none."}
+		return nil, &tenancy.GrantError{Code: tenancy.GrantInvalidScope, Description: "The parameter scope names none."}
 	}
 	return scopes, nil
 }

@@ -104,7 +104,7 @@ func encodeToken(t tenancy.AccessToken) Token {
 }
 
 func missing(field string) error {
-	return &tenancy.GrantError{Code: tenancy.GrantInvalidRequest, Description: field + " is missing."}
+	return &tenancy.GrantError{Code: tenancy.GrantInvalidRequest, Description: "The parameter " + field + " is missing."}
 }
 
 // withBasic takes the client's credentials from HTTP Basic authentication,

@@ -49,9 +49,9 @@ func (t *Tokens) Grant(ctx context.Context, request GrantRequest) (AccessToken, 
 	switch request.GrantType {
 	case GrantTypeClientCredentials:
 	case "":
-		return AccessToken{}, &GrantError{GrantInvalidRequest, "grant_type is missing."}
+		return AccessToken{}, &GrantError{GrantInvalidRequest, "The parameter grant_type is missing."}
 	default:
-		return AccessToken{}, &GrantError{GrantUnsupportedGrantType, "grant_type must be " + GrantTypeClientCredentials + " for an API key; " +
+		return AccessToken{}, &GrantError{GrantUnsupportedGrantType, "The grant_type must be " + GrantTypeClientCredentials + " for an API key; " +
 			GrantTypeDeviceCode + " or " + GrantTypeRefreshToken + " for a public client."}
 	}
 	// The time is taken before the key is looked at: a process that is paused in
@@ -189,7 +189,7 @@ func narrow(granted []string, wanted string) ([]string, error) {
 		}
 	}
 	if len(scopes) == 0 {
-		return nil, &GrantError{GrantInvalidScope, "scope names none."}
+		return nil, &GrantError{GrantInvalidScope, "The parameter scope names none."}
 	}
 	return scopes, nil
 }

@@ -31,7 +31,7 @@ type Email struct {
 // Errors are Invalid: email_empty, email_too_long, email_invalid.
 func ParseEmail(policy HandlePolicy, s string) (Email, error) {
 	if s == "" {
-		return Email{}, domain.Invalid("email_empty", "the email address is empty")
+		return Email{}, domain.Invalid("email_empty", "The email address is empty.")
 	}
 	if len(s) > maxEmail {
 		return Email{}, errEmailTooLong()
@@ -136,12 +136,12 @@ func becomesASCII(r rune) bool {
 		strings.ContainsFunc(norm.NFKC.String(string(r)), func(r rune) bool { return r < utf8.RuneSelf })
 }
 
-func errEmail(why string) error { return domain.Invalid("email_invalid", "the email address "+why) }
+func errEmail(why string) error { return domain.Invalid("email_invalid", "The email address "+why+".") }
 
 func errEmailTooLong() error {
-	return domain.Invalid("email_too_long", "the email address is longer than 254 octets")
+	return domain.Invalid("email_too_long", "The email address is longer than 254 octets.")
 }
 
 func errLocalPartTooLong() error {
-	return domain.Invalid("email_too_long", "the part of the email address before its @ is longer than 64 octets")
+	return domain.Invalid("email_too_long", "The part of the email address before its @ is longer than 64 octets.")
 }

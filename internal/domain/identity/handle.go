@@ -26,7 +26,7 @@ func ParseHandlePolicy(s string) (HandlePolicy, error) {
 	case HandleASCII, HandleUnicode:
 		return policy, nil
 	default:
-		return "", domain.Invalid("handle_policy_invalid", `the handle policy is either "ascii" or "unicode"`)
+		return "", domain.Invalid("handle_policy_invalid", `The handle policy is either "ascii" or "unicode".`)
 	}
 }
 
@@ -52,7 +52,7 @@ type Handle struct {
 // characters), handle_invalid, handle_reserved.
 func ParseHandle(policy HandlePolicy, reserved Reserved, s string) (Handle, error) {
 	if s == "" {
-		return Handle{}, domain.Invalid("handle_empty", "the handle is empty")
+		return Handle{}, domain.Invalid("handle_empty", "The handle is empty.")
 	}
 	if len(s) > maxHandle*utf8.UTFMax {
 		return Handle{}, errHandleTooLong()
@@ -66,7 +66,7 @@ func ParseHandle(policy HandlePolicy, reserved Reserved, s string) (Handle, erro
 		return Handle{}, err
 	}
 	if reserved.holds(h) {
-		return Handle{}, domain.Invalid("handle_reserved", "the handle, or one that looks like it, is reserved: choose another")
+		return Handle{}, domain.Invalid("handle_reserved", "The handle, or one that looks like it, is reserved: choose another.")
 	}
 	return h, nil
 }
@@ -113,7 +113,7 @@ func asciiHandleKey(s string) (string, error) {
 	}
 	for _, c := range []byte(s) {
 		if !isASCIILetter(c) && !isASCIIDigit(c) && c != '_' && c != '-' && c != '.' {
-			return "", errHandle("may have only ASCII letters, digits, _, - and .")
+			return "", errHandle("may have only ASCII letters, digits, '.', '_' and '-'")
 		}
 	}
 	if !isASCIILetter(s[0]) && !isASCIIDigit(s[0]) {
@@ -122,8 +122,8 @@ func asciiHandleKey(s string) (string, error) {
 	return strings.ToLower(s), nil
 }
 
-func errHandle(why string) error { return domain.Invalid("handle_invalid", "the handle "+why) }
+func errHandle(why string) error { return domain.Invalid("handle_invalid", "The handle "+why+".") }
 
 func errHandleTooLong() error {
-	return domain.Invalid("handle_too_long", "the handle is longer than 64 characters")
+	return domain.Invalid("handle_too_long", "The handle is longer than 64 characters.")
 }

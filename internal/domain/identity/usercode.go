@@ -83,4 +83,6 @@ func (c UserCode) Key() string { return c.letters }
 // IsZero tells the absent code.
 func (c UserCode) IsZero() bool { return c == UserCode{} }
 
-func errUserCode(why string) error { return domain.Invalid("user_code_invalid", "the user code "+why) }
+func errUserCode(why string) error {
+	return domain.Invalid("user_code_invalid", "The user code "+why+".")
+}

@@ -54,6 +54,31 @@ func TestIdempotencyKey(t *testing.T) {
 	d.checkInvariants(t, true)
 }
 
+// No attributes are no attributes, however a request says so: the account is the
+// same, so it is the same request.
+func TestIdempotencyKey_EmptyAttributesAreAsGoodAsNone(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	ways := []json.RawMessage{nil, json.RawMessage(`{}`), json.RawMessage(" {\n} ")}
+	for i, first := range ways {
+		req := CreateAccount{Handle: numbered("ada-%d", i), Attributes: first, IdempotencyKey: numbered("order-%d", i)}
+		made, err := d.Create(t.Context(), d.scope, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, again := range ways {
+			req.Attributes = again
+			got, err := d.Create(t.Context(), d.scope, req)
+			if err != nil || !got.Replayed || got.Account.ID != made.Account.ID {
+				t.Errorf("%q after %q: %+v, %v", again, first, got, err)
+			}
+		}
+		req.Attributes = json.RawMessage(`{"n":{}}`)
+		_, err = d.Create(t.Context(), d.scope, req)
+		expectCode(t, err, domain.KindInvalid, "idempotency_key_reused")
+	}
+}
+
 func TestIdempotencyKey_InFlightIsAConflict_AndAfterTheDeadlineAFreshStart(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t, Options{})

@@ -119,6 +119,9 @@ func TestImport_SentAgain_AnswersExists(t *testing.T) {
 
 	d.scope.Principal = domain.NewID[domain.PrincipalKind](time.Now()) // whoever resumes
 	expectResults(t, d.importAll(t, append(lines, accountLine("3", "cy", ""))...), "1 1 exists", "2 2 exists", "3 3 created")
+	same := accountLine("1", "ada", "ada@example.com")
+	same.Account.Attributes = json.RawMessage("{ }")
+	expectResults(t, d.importAll(t, same), "1 1 exists")
 	other := accountLine("1", "ada", "ada@example.com")
 	other.Account.DisplayName = new("Ada")
 	expectResults(t, d.importAll(t, other, accountLine("2", "ben", "ben@example.com")), "1 1 idempotency_key_reused /key", "2 2 idempotency_key_reused /key")

@@ -64,7 +64,7 @@ func (r *importRun) readAccount(key string, line ImportAccount) (*importJob, err
 		return nil, domain.Invalid("status_invalid", `An account is imported as "active" or "disabled".`).At("/status")
 	}
 	account.ID = importID[domain.AccountKind](r.scope.Settings.IDKey, domain.FamilyAccount, key)
-	line.CreatedAt, line.EmailVerifiedAt = createdAt, verifiedAt
+	line.CreatedAt, line.EmailVerifiedAt, line.Attributes = createdAt, verifiedAt, unlessEmpty(account.Attributes)
 	account.fingerprint = fingerprintOfLine(line)
 
 	c := &creating{account: account, actor: principalActor(r.scope), history: history{createdAt, verifiedAt}}

@@ -40,6 +40,7 @@ func (s *Service) newAccount(scope tenancy.Scope, req CreateAccount) (*accountRo
 		a.ID = domain.NewID[domain.AccountKind](time.Now())
 	} else {
 		a.ID = domain.DeriveID[domain.AccountKind](scope.Settings.IDKey, "account", scope.Principal.String(), req.IdempotencyKey)
+		req.Attributes = unlessEmpty(attributes)
 		a.fingerprint = fingerprintOf(req)
 	}
 	if req.Email == nil {
@@ -76,6 +77,15 @@ func checkAttributes(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, domain.Invalid("attributes_too_large", "The attributes have at most 16 KiB of JSON.").At("/attributes")
 	}
 	return compact.Bytes(), nil
+}
+
+// unlessEmpty is nil for the empty object: an account is the same without
+// attributes and with none in them, and so is what a fingerprint is made of.
+func unlessEmpty(compact json.RawMessage) json.RawMessage {
+	if string(compact) == "{}" {
+		return nil
+	}
+	return compact
 }
 
 // at points a parser's refusal at the part of the request that it read.

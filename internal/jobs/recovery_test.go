@@ -42,7 +42,7 @@ func TestSweep_FinishesWhatADeadRequestLeftAndLinksToItsTrace(t *testing.T) {
 	router := b.Router(t, postgres.RoleAPI)
 	scope := openTenant(t, router)
 	request, span := b.tel.Tracers.Tracer("test").Start(t.Context(), "POST /v1/accounts")
-	dying := identity.New(router, nil, identity.Options{Deadline: time.Millisecond, Faults: dieAt("claimed"), Tracing: b.tel.Tracers})
+	dying := identity.New(router, nil, identity.Options{Deadline: time.Millisecond, Faults: dieAt("claimed"), Stepwise: true, Tracing: b.tel.Tracers})
 	if _, err := dying.Create(request, scope, identity.CreateAccount{Handle: "ada"}); !errors.Is(err, errDied) {
 		t.Fatalf("the request ended with %v", err)
 	}

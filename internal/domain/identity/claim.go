@@ -61,22 +61,33 @@ func (s *Service) claimAll(ctx context.Context, db *postgres.Database, tenant do
 		passing.add(c.owner, c.link)
 		until = append(until, *c.until)
 	}
-	granted := func(r pgx.Rows) error {
+	granted := func(l link) { byLink[l].granted = true }
+	numbers := slices.Concat(lasting.numbers, passing.numbers)
+	return tenancy.Run(ctx, db, s.entry(tenant, numbers), func(ctx context.Context, tx *tenancy.Tx) error {
+		if len(lasting.keys) > 0 {
+			lasting.queueClaims(tx, granted)
+		}
+		if rows := &passing; len(rows.keys) > 0 {
+			tx.Queue(sqlClaimUntil, KeyRules, rows.numbers, rows.families, rows.keys, rows.ownerFamilies, rows.owners, rows.tokens, until).
+				Query(tellLinks(granted))
+		}
+		return nil
+	})
+}
+
+// queueClaims claims keys that don't expire, which come in key order, and tells
+// each that was granted.
+func (c *linkColumns) queueClaims(tx *tenancy.Tx, granted func(link)) {
+	tx.Queue(sqlClaim, KeyRules, c.numbers, c.families, c.keys, c.ownerFamilies, c.owners, c.tokens).Query(tellLinks(granted))
+}
+
+func tellLinks(granted func(link)) func(pgx.Rows) error {
+	return func(r pgx.Rows) error {
 		var l link
 		_, err := pgx.ForEachRow(r, []any{&l.Number, &l.Family, &l.Key, &l.Token}, func() error {
-			byLink[l].granted = true
+			granted(l)
 			return nil
 		})
 		return err
 	}
-	numbers := slices.Concat(lasting.numbers, passing.numbers)
-	return tenancy.Run(ctx, db, s.entry(tenant, numbers), func(ctx context.Context, tx *tenancy.Tx) error {
-		if rows := &lasting; len(rows.keys) > 0 {
-			tx.Queue(sqlClaim, KeyRules, rows.numbers, rows.families, rows.keys, rows.ownerFamilies, rows.owners, rows.tokens).Query(granted)
-		}
-		if rows := &passing; len(rows.keys) > 0 {
-			tx.Queue(sqlClaimUntil, KeyRules, rows.numbers, rows.families, rows.keys, rows.ownerFamilies, rows.owners, rows.tokens, until).Query(granted)
-		}
-		return nil
-	})
 }

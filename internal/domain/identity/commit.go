@@ -91,30 +91,18 @@ func (s *Service) createAll(ctx context.Context, db *postgres.Database, tenant d
 		if err != nil {
 			return err
 		}
-		var rows accountColumnsOf
-		var done operationColumns
 		for _, c := range all {
-			standing, found := mine[c.op.token]
-			if !found || standing.overdue(now) {
-				continue
-			}
-			chosen = append(chosen, c)
-			c.date(now)
-			rows.add(c.account)
-			done.add(c.op)
-			if c.change != nil {
-				c.change.queue(tx, c.account.ID, now)
+			if standing, found := mine[c.op.token]; found && !standing.overdue(now) {
+				chosen = append(chosen, c)
 			}
 		}
 		if len(chosen) == 0 {
 			return nil
 		}
-		rows.queue(tx, now)
 		for _, c := range chosen {
-			tx.Queue(sqlClearPrepared, int16(c.op.record.Number), c.op.record.Family, c.op.record.ID, c.op.token)
+			c.op.queueClearPrepared(tx)
 		}
-		tx.Queue(sqlDemandCreated, done.numbers, done.families, done.records, done.tokens)
-		queueEvents(tx, now, created(chosen)...)
+		queueCreated(tx, chosen, now)
 		return nil
 	})
 	if err != nil {
@@ -124,6 +112,28 @@ func (s *Service) createAll(ctx context.Context, db *postgres.Database, tenant d
 		c.committed = true
 	}
 	return nil
+}
+
+func (o *operation) queueClearPrepared(tx *tenancy.Tx) {
+	tx.Queue(sqlClearPrepared, int16(o.record.Number), o.record.Family, o.record.ID, o.token)
+}
+
+// queueCreated writes the accounts, which come in the order of their records, and
+// their events.
+func queueCreated(tx *tenancy.Tx, all []*creating, now time.Time) {
+	var rows accountColumnsOf
+	var done operationColumns
+	for _, c := range all {
+		c.date(now)
+		rows.add(c.account)
+		done.add(c.op)
+		if c.change != nil {
+			c.change.queue(tx, c.account.ID, now)
+		}
+	}
+	rows.queue(tx, now)
+	tx.Queue(sqlDemandCreated, done.numbers, done.families, done.records, done.tokens)
+	queueEvents(tx, now, created(all)...)
 }
 
 // lockPrepared locks the operations that still stand under the tokens asked for,

@@ -63,6 +63,9 @@ func (s *Service) createRecord(ctx context.Context, tenant domain.TenantID, c *c
 	// From here on a caller that goes away no longer stops the work: what is
 	// prepared would stand in others' way until its deadline.
 	ctx = context.WithoutCancel(ctx)
+	if made, err := s.tryAtOnce(ctx, tenant, c); err != nil || made {
+		return nil, err
+	}
 	for range 2 {
 		if c.op, err = creationOf(ctx, c.account); err != nil {
 			return nil, err
@@ -83,6 +86,28 @@ func (s *Service) createRecord(ctx context.Context, tenant domain.TenantID, c *c
 		}
 	}
 	return nil, errInFlight
+}
+
+// tryAtOnce makes the account in one transaction, if one can and nothing is in the
+// way.
+func (s *Service) tryAtOnce(ctx context.Context, tenant domain.TenantID, c *creating) (made bool, err error) {
+	if s.stepwise {
+		return false, nil
+	}
+	if c.op, err = creationOf(ctx, c.account); err != nil {
+		return false, err
+	}
+	db := s.together(c.op)
+	if db == nil {
+		return false, nil
+	}
+	if err := s.creatingAtOnce.Do(ctx, db, tenant, c); err != nil || !c.committed {
+		return false, err
+	}
+	for _, l := range c.op.newLinks {
+		s.metrics.claimed(ctx, l, true)
+	}
+	return true, s.reach(ctx, "committed")
 }
 
 // complete runs the rest of the protocol for a prepared creation.

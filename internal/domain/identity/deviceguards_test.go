@@ -236,6 +236,12 @@ func TestPoll_BesideADecision_AnswersWhatWasDecided(t *testing.T) {
 // awaitLock returns when somebody waits for a row's lock, or is done with that.
 func (d *directory) awaitLock(t testing.TB, db *postgres.Database, done chan error) {
 	t.Helper()
+	d.awaitLocks(t, db, 1, done)
+}
+
+// awaitLocks returns when so many wait for locks, or somebody is done with that.
+func (d *directory) awaitLocks(t testing.TB, db *postgres.Database, waiters int, done chan error) {
+	t.Helper()
 	for len(done) == 0 && t.Context().Err() == nil {
 		var waiting int
 		err := d.admin[db.Name].QueryRow(t.Context(), `
@@ -244,7 +250,7 @@ SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wai
 			t.Error(err)
 			return
 		}
-		if waiting > 0 {
+		if waiting >= waiters {
 			return
 		}
 	}

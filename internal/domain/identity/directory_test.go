@@ -28,9 +28,15 @@ type directory struct {
 
 func newDirectory(t testing.TB, options Options) *directory {
 	t.Helper()
-	in := testkit.Databases(t, 3)
+	return newDirectoryOn(t, 3, options)
+}
+
+// newDirectoryOn spreads the numbers over some databases.
+func newDirectoryOn(t testing.TB, databases int, options Options) *directory {
+	t.Helper()
+	in := testkit.Databases(t, databases)
 	router := in.Router(t, postgres.RoleAPI)
-	d := &directory{Service: New(router, testSecrets("server"), options), in: in, router: router, admin: map[string]*pgxpool.Pool{}}
+	d := &directory{Service: New(router, testSecrets("server"), toTheSteps(options)), in: in, router: router, admin: map[string]*pgxpool.Pool{}}
 	for _, db := range router.Databases() {
 		d.admin[db.Name] = in.Admin(t, db.Name)
 	}
@@ -61,8 +67,14 @@ func (d *directory) setGate(t testing.TB, tenant domain.TenantID, state tenancy.
 // with is another process on the same databases.
 func (d *directory) with(options Options) *directory {
 	other := *d
-	other.Service = New(d.router, testSecrets("server"), options)
+	other.Service = New(d.router, testSecrets("server"), toTheSteps(options))
 	return &other
+}
+
+// toTheSteps keeps the steps apart for a test that stops between them.
+func toTheSteps(options Options) Options {
+	options.Stepwise = options.Stepwise || options.Faults != nil
+	return options
 }
 
 // create makes an account with a verified email; "" for none.

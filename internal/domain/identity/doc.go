@@ -20,6 +20,11 @@
 // released; then it is cleared. Releasing first would let a slow commit succeed
 // without its claims.
 //
+// A creation whose record and keys all stand on one database makes decisions 1 to
+// 3 in one transaction, where nothing that a crash could leave is ever seen. The
+// steps one by one remain for everything else, and for whatever finds something in
+// its way.
+//
 // # Invariants
 //
 // A token enters a row only at prepare and never returns once it has left, but for

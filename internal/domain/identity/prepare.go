@@ -37,43 +37,51 @@ SELECT $1, p.number, p.family, p.record_id, p.token, 'prepared', clock_timestamp
 ON CONFLICT DO NOTHING
 RETURNING o.token, o.deadline`
 
+// preparationColumns are the operations of creations as columns, for unnest.
+type preparationColumns struct {
+	operationColumns
+	proposals, links, traceparents []string
+	fingerprints                   [][]byte
+}
+
+func (c *preparationColumns) add(o *operation) {
+	c.operationColumns.add(o)
+	c.proposals = append(c.proposals, string(o.proposal))
+	c.links = append(c.links, linksJSON(o.newLinks))
+	c.fingerprints = append(c.fingerprints, o.fingerprint)
+	c.traceparents = append(c.traceparents, o.traceparent)
+}
+
+// queue persists the operations, and tells token and deadline of each that was.
+func (c *preparationColumns) queue(tx *tenancy.Tx, term time.Duration, granted func(domain.Token, time.Time)) {
+	tx.Queue(sqlPrepare, term, c.numbers, c.families, c.records, c.tokens, c.proposals, c.links, c.fingerprints, c.traceparents).
+		Query(func(r pgx.Rows) error {
+			var token domain.Token
+			var deadline time.Time
+			_, err := pgx.ForEachRow(r, []any{&token, &deadline}, func() error {
+				granted(token, deadline)
+				return nil
+			})
+			return err
+		})
+}
+
 func (s *Service) prepareAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*preparing) error {
 	slices.SortFunc(all, func(a, b *preparing) int { return compareRefs(a.op.record, b.op.record) })
 	byToken := make(map[domain.Token]*preparing, len(all))
-	var rows struct {
-		numbers                 []int16
-		families                []string
-		records, tokens         [][16]byte
-		proposals, links, trace []string
-		fingerprints            [][]byte
-	}
+	var rows preparationColumns
 	for _, p := range all {
 		p.granted, p.found = false, nil
 		byToken[p.op.token] = p
-		rows.numbers = append(rows.numbers, int16(p.op.record.Number))
-		rows.families = append(rows.families, string(p.op.record.Family))
-		rows.records = append(rows.records, p.op.record.ID)
-		rows.tokens = append(rows.tokens, p.op.token)
-		rows.proposals = append(rows.proposals, string(p.op.proposal))
-		rows.links = append(rows.links, linksJSON(p.op.newLinks))
-		rows.fingerprints = append(rows.fingerprints, p.op.fingerprint)
-		rows.trace = append(rows.trace, p.op.traceparent)
+		rows.add(p.op)
 	}
 	again := mayExist(all)
 	e := s.entry(tenant, rows.numbers)
 	e.Unsynced = true
 	err := tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
-		tx.Queue(sqlPrepare, s.deadline, rows.numbers, rows.families, rows.records, rows.tokens,
-			rows.proposals, rows.links, rows.fingerprints, rows.trace,
-		).Query(func(r pgx.Rows) error {
-			var token domain.Token
-			var deadline time.Time
-			_, err := pgx.ForEachRow(r, []any{&token, &deadline}, func() error {
-				p := byToken[token]
-				p.granted, p.op.deadline = true, deadline
-				return nil
-			})
-			return err
+		rows.queue(tx, s.deadline, func(token domain.Token, deadline time.Time) {
+			p := byToken[token]
+			p.granted, p.op.deadline = true, deadline
 		})
 		if len(again) > 0 {
 			queueRecords(tx, again)

@@ -40,8 +40,12 @@ func (s *Service) releaseAll(ctx context.Context, db *postgres.Database, tenant 
 	e.Unsynced = true
 	return tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
 		for _, r := range all {
-			tx.Queue(sqlRelease, int16(r.link.Number), r.link.Family, r.link.Key, r.owner.Family, r.owner.ID, r.link.Token)
+			r.queue(tx)
 		}
 		return nil
 	})
+}
+
+func (r *releasing) queue(tx *tenancy.Tx) {
+	tx.Queue(sqlRelease, int16(r.link.Number), r.link.Family, r.link.Key, r.owner.Family, r.owner.ID, r.link.Token)
 }

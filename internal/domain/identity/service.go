@@ -37,6 +37,7 @@ type Options struct {
 	CodeTerm    time.Duration // DefaultCodeTerm if 0
 	RefreshTerm time.Duration // DefaultRefreshTerm if 0
 	Faults      Faults        // nil in production
+	Stepwise    bool          // no steps of a creation in one transaction, even on one database; for tests of the steps
 	Tracing     trace.TracerProvider
 }
 
@@ -52,6 +53,7 @@ type Service struct {
 	codeTerm    time.Duration
 	refreshTerm time.Duration
 	faults      Faults
+	stepwise    bool
 	tracer      trace.Tracer
 	metrics     metrics
 
@@ -62,6 +64,7 @@ type Service struct {
 	changing        *tenancy.Sharer[accountChange]
 	claiming        *tenancy.Sharer[claiming]
 	creating        *tenancy.Sharer[creating]
+	creatingAtOnce  *tenancy.Sharer[creating]
 	creatingDevices *tenancy.Sharer[creatingDevice]
 	releasing       *tenancy.Sharer[releasing]
 	aborting        *tenancy.Sharer[aborting]
@@ -112,6 +115,7 @@ func newService(router *postgres.Router, purpose tenancy.Purpose, secrets Secret
 		codeTerm:    options.CodeTerm,
 		refreshTerm: options.RefreshTerm,
 		faults:      options.Faults,
+		stepwise:    options.Stepwise,
 		tracer:      options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/identity"),
 		metrics:     newMetrics(),
 	}
@@ -119,6 +123,7 @@ func newService(router *postgres.Router, purpose tenancy.Purpose, secrets Secret
 	s.changing = tenancy.NewSharer("identity.account", s.tracer, s.changeAccounts)
 	s.claiming = tenancy.NewSharer("identity.claim", s.tracer, s.claimAll)
 	s.creating = tenancy.NewSharer("identity.commit", s.tracer, s.createAll)
+	s.creatingAtOnce = tenancy.NewSharer("identity.create", s.tracer, s.createAtOnce)
 	s.creatingDevices = tenancy.NewSharer("identity.commit_device", s.tracer, s.createDevices)
 	s.releasing = tenancy.NewSharer("identity.release", s.tracer, s.releaseAll)
 	s.aborting = tenancy.NewSharer("identity.abort", s.tracer, s.abortAll)

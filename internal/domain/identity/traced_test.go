@@ -88,7 +88,8 @@ func (r *transactions) during(fn func()) []transaction {
 	return slices.Clone(r.all)
 }
 
-// traced is another process, whose transactions are recorded.
+// traced is another process, whose transactions are recorded. It keeps the steps
+// apart.
 func (d *directory) traced(t *testing.T) (*directory, *transactions) {
 	t.Helper()
 	recorder := &transactions{unsynced: map[*pgx.Conn]bool{}, synced: map[string]bool{}}
@@ -99,7 +100,7 @@ func (d *directory) traced(t *testing.T) (*directory, *transactions) {
 		t.Fatal(err)
 	}
 	t.Cleanup(router.Close)
-	return &directory{Service: New(router, testSecrets("server"), Options{}), in: d.in, router: router, scope: d.scope}, recorder
+	return &directory{Service: New(router, testSecrets("server"), Options{Stepwise: true}), in: d.in, router: router, scope: d.scope}, recorder
 }
 
 func TestAChangeOfNoKey_IsOneTransactionInTheAccountsBucket(t *testing.T) {

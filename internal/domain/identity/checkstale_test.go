@@ -2,6 +2,7 @@ package identity
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -38,6 +39,15 @@ func TestCheck_APageOfThePast_IsReadAgain(t *testing.T) {
 			held = append(held, ownedKey{accountRef(p.ada), l})
 		}
 		must(run(p, 0).keys(t.Context(), held))
+	})
+	t.Run("a code that is about to expire, on clocks that differ, and has been taken", func(t *testing.T) {
+		p := d.plant(t)
+		before, err := p.Service.read(t.Context(), p.scope.Tenant, deviceRef(p.waiting), true)
+		must(err)
+		p.do(t, `UPDATE devices SET expires_at = now() + interval '30 seconds' WHERE tenant_id = $1 AND device_id = $2`, p.waiting)
+		p.do(t, `UPDATE claims SET expires_at = now() WHERE tenant_id = $1 AND key = $2`, waitingCode)
+		p.importAll(t, codeLine("other", waitingCode, time.Now().Add(time.Hour)))
+		must(run(p, 0).keys(t.Context(), []ownedKey{{deviceRef(p.waiting), before.device.links()[0]}}))
 	})
 	t.Run("a device that is approved no longer, and whose link is gone", func(t *testing.T) {
 		p := d.plant(t)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // wrong guesses once, in vain.
@@ -163,6 +164,33 @@ func shareRace(t *testing.T, d *directory) {
 	}
 	if _, n := d.charged(t, domain.AccountID{1}); charged != guessShare || n != guessShare {
 		t.Errorf("%d guesses passed, and %d are charged; want %d", charged, n, guessShare)
+	}
+}
+
+// The first charge of a share, which has no row to lock, holds off the next.
+func TestASharesFirstCharge_IsNotLostInAnother(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	const share = 7
+	r := d.remote(t, Options{})
+	trap := r.network.HoldBefore(t, testkit.Statement("INSERT INTO code_guesses (tenant_id"))
+	charging := func(by *directory, done chan error) {
+		_, err := by.chargeShare(t.Context(), d.scope.Tenant, share)
+		done <- err
+	}
+	first, second := make(chan error, 1), make(chan error, 1)
+	go charging(r.directory, first)
+	<-trap.Met()
+	go charging(d, second)
+	d.awaitLock(t, d.router.Database(share), second)
+	trap.Release()
+	for _, done := range []chan error{first, second} {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if _, n := d.charged(t, domain.AccountID{1}); n != 2 {
+		t.Errorf("%d guesses are charged, want 2", n)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestRedeem_OfADisabledAccount(t *testing.T) {
 func TestRedeem_MeetsAChangeMidway(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t, Options{})
-	ada, client := d.create(t, "ada", ""), d.client()
+	ada, bob, client := d.create(t, "ada", ""), d.create(t, "bob", ""), d.client()
 	var device CreatedDevice
 	tests := map[string]struct {
 		act   func()
@@ -82,6 +82,8 @@ func TestRedeem_MeetsAChangeMidway(t *testing.T) {
 		"revoked":  {func() { d.RevokeDevice(t.Context(), d.scope, device.ID, 2) }, tenancy.GrantInvalidGrant, "revoked rev 3 of ada"},
 		"expired":  {func() { d.expireCodes(t) }, tenancy.GrantExpiredToken, "approved rev 2 of ada"},
 		"removed":  {func() { d.everywhere(t, `DELETE FROM devices WHERE device_id = $1`, device.ID) }, tenancy.GrantInvalidGrant, ""},
+		"another's": {func() { d.everywhere(t, `UPDATE devices SET account_id = $1 WHERE device_id = $2`, bob.ID, device.ID) },
+			tenancy.GrantInvalidGrant, "approved rev 2 of bob"}, // whom nobody has asked
 		"relabelled": {func() {
 			label := "relabelled"
 			set := &label

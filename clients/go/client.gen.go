@@ -1986,7 +1986,11 @@ type ClientInterface interface {
 	//
 	// In the name of an account whose owner is signed in and has seen the device: it becomes
 	// the account's, and its next poll gets tokens. Approving it again for the same account
-	// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+	// changes nothing.
+	//
+	// 409 `client_disabled` when the public client that the device asked through has been
+	// disabled: it would get no tokens, and can only be denied. Else it fails as the lookup of the
+	// code does, which says what the codes mean.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1997,7 +2001,11 @@ type ClientInterface interface {
 	//
 	// In the name of an account whose owner is signed in and has seen the device: it becomes
 	// the account's, and its next poll gets tokens. Approving it again for the same account
-	// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+	// changes nothing.
+	//
+	// 409 `client_disabled` when the public client that the device asked through has been
+	// disabled: it would get no tokens, and can only be denied. Else it fails as the lookup of the
+	// code does, which says what the codes mean.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2402,7 +2410,7 @@ type ClientInterface interface {
 	// DisableClient Disable a public client, for good
 	//
 	// Within a second or two, on every process, it can begin no login, and its devices get no
-	// tokens and refresh none. Harmless to repeat.
+	// tokens and refresh none; those that wait can be denied and not approved. Harmless to repeat.
 	//
 	// Corresponds with DELETE /v1/tenants/{tenant_id}/clients/{client_id} (the `DisableClient` operationId).
 	DisableClient(ctx context.Context, tenantID TenantID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3060,7 +3068,11 @@ func (c *Client) ListAccountEvents(ctx context.Context, accountID AccountID, par
 //
 // In the name of an account whose owner is signed in and has seen the device: it becomes
 // the account's, and its next poll gets tokens. Approving it again for the same account
-// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+// changes nothing.
+//
+// 409 `client_disabled` when the public client that the device asked through has been
+// disabled: it would get no tokens, and can only be denied. Else it fails as the lookup of the
+// code does, which says what the codes mean.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3081,7 +3093,11 @@ func (c *Client) ApproveDeviceWithBody(ctx context.Context, contentType string, 
 //
 // In the name of an account whose owner is signed in and has seen the device: it becomes
 // the account's, and its next poll gets tokens. Approving it again for the same account
-// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+// changes nothing.
+//
+// 409 `client_disabled` when the public client that the device asked through has been
+// disabled: it would get no tokens, and can only be denied. Else it fails as the lookup of the
+// code does, which says what the codes mean.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3866,7 +3882,7 @@ func (c *Client) CreateClient(ctx context.Context, tenantID TenantID, params *Cr
 // DisableClient Disable a public client, for good
 //
 // Within a second or two, on every process, it can begin no login, and its devices get no
-// tokens and refresh none. Harmless to repeat.
+// tokens and refresh none; those that wait can be denied and not approved. Harmless to repeat.
 //
 // Corresponds with DELETE /v1/tenants/{tenant_id}/clients/{client_id} (the `DisableClient` operationId).
 func (c *Client) DisableClient(ctx context.Context, tenantID TenantID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7133,7 +7149,11 @@ type ClientWithResponsesInterface interface {
 	//
 	// In the name of an account whose owner is signed in and has seen the device: it becomes
 	// the account's, and its next poll gets tokens. Approving it again for the same account
-	// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+	// changes nothing.
+	//
+	// 409 `client_disabled` when the public client that the device asked through has been
+	// disabled: it would get no tokens, and can only be denied. Else it fails as the lookup of the
+	// code does, which says what the codes mean.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7144,7 +7164,11 @@ type ClientWithResponsesInterface interface {
 	//
 	// In the name of an account whose owner is signed in and has seen the device: it becomes
 	// the account's, and its next poll gets tokens. Approving it again for the same account
-	// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+	// changes nothing.
+	//
+	// 409 `client_disabled` when the public client that the device asked through has been
+	// disabled: it would get no tokens, and can only be denied. Else it fails as the lookup of the
+	// code does, which says what the codes mean.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7577,7 +7601,7 @@ type ClientWithResponsesInterface interface {
 	// DisableClientWithResponse Disable a public client, for good
 	//
 	// Within a second or two, on every process, it can begin no login, and its devices get no
-	// tokens and refresh none. Harmless to repeat.
+	// tokens and refresh none; those that wait can be denied and not approved. Harmless to repeat.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11563,7 +11587,11 @@ func (c *ClientWithResponses) ListAccountEventsWithResponse(ctx context.Context,
 //
 // In the name of an account whose owner is signed in and has seen the device: it becomes
 // the account's, and its next poll gets tokens. Approving it again for the same account
-// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+// changes nothing.
+//
+// 409 `client_disabled` when the public client that the device asked through has been
+// disabled: it would get no tokens, and can only be denied. Else it fails as the lookup of the
+// code does, which says what the codes mean.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11580,7 +11608,11 @@ func (c *ClientWithResponses) ApproveDeviceWithBodyWithResponse(ctx context.Cont
 //
 // In the name of an account whose owner is signed in and has seen the device: it becomes
 // the account's, and its next poll gets tokens. Approving it again for the same account
-// changes nothing. It fails as the lookup of the code does, which says what the codes mean.
+// changes nothing.
+//
+// 409 `client_disabled` when the public client that the device asked through has been
+// disabled: it would get no tokens, and can only be denied. Else it fails as the lookup of the
+// code does, which says what the codes mean.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -12241,7 +12273,7 @@ func (c *ClientWithResponses) CreateClientWithResponse(ctx context.Context, tena
 // DisableClientWithResponse Disable a public client, for good
 //
 // Within a second or two, on every process, it can begin no login, and its devices get no
-// tokens and refresh none. Harmless to repeat.
+// tokens and refresh none; those that wait can be denied and not approved. Harmless to repeat.
 //
 // Returns a wrapper object for the known response body format(s).
 //

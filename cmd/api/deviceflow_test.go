@@ -151,6 +151,32 @@ func TestDeviceFlow_ADeniedDeviceIsToldSoAndARevokedOneGetsNothing(t *testing.T)
 	}
 }
 
+func TestDeviceFlow_ADisabledClientsDeviceCanOnlyBeDenied(t *testing.T) {
+	t.Parallel()
+	l := newLogin(t, oauth2.AuthStyleInParams)
+	shown := l.begin(t)
+	if _, err := l.operator(t, l.api).DisableClientWithResponse(t.Context(), l.owner.id, l.client); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the client is refused", func() bool {
+		status, refused := l.poll(t, shown.DeviceCode)
+		return status == http.StatusUnauthorized && refused.Error == "invalid_client"
+	})
+	_, err := l.app.ApproveDeviceWithResponse(t.Context(), l.guess(shown.UserCode))
+	var refused *holdfast.Error
+	if !errors.As(err, &refused) || refused.Status != http.StatusConflict || refused.Code != "client_disabled" {
+		t.Errorf("approved after all: %v", err)
+	}
+	found, err := l.app.LookupDeviceCodeWithResponse(t.Context(), l.guess(shown.UserCode))
+	if err != nil || found.JSON200.Status != "pending" {
+		t.Errorf("it can't be looked at: %v", err)
+	}
+	denied, err := l.app.DenyDeviceWithResponse(t.Context(), l.guess(shown.UserCode))
+	if err != nil || denied.JSON200.Status != "denied" {
+		t.Errorf("it can't be denied: %v", err)
+	}
+}
+
 // I19: guessing is limited for whoever guesses, and for nobody else.
 func TestDeviceCodes_WhoGuessesWrongTenTimesMustWait(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ type Directory interface {
 	RevokeDevice(ctx context.Context, scope tenancy.Scope, id domain.DeviceID, revision int64) error
 	AccountDevices(ctx context.Context, scope tenancy.Scope, account domain.AccountID, status *identity.DeviceStatus, after domain.DeviceID, limit int) (identity.DevicePage, error)
 	LookupCode(context.Context, tenancy.Scope, identity.CodeGuess) (identity.Device, error)
-	ApproveDevice(context.Context, tenancy.Scope, identity.CodeGuess) (identity.Device, error)
+	ApproveDevice(context.Context, tenancy.Scope, identity.CodeGuess, identity.Clients) (identity.Device, error)
 	DenyDevice(context.Context, tenancy.Scope, identity.CodeGuess) (identity.Device, error)
 
 	// Import never calls next and result at once.

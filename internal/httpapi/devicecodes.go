@@ -26,7 +26,7 @@ func (s *server) ApproveDevice(ctx context.Context, request ApproveDeviceRequest
 	if err != nil {
 		return nil, err
 	}
-	device, err := s.directory.ApproveDevice(ctx, caller(ctx), guess)
+	device, err := s.directory.ApproveDevice(ctx, caller(ctx), guess, s.tokens)
 	if err != nil {
 		return nil, err
 	}

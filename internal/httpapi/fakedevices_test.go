@@ -75,7 +75,10 @@ func (f *fakeDirectory) LookupCode(ctx context.Context, _ tenancy.Scope, guess i
 	return theDevice(), f.called(ctx, guessed{"lookup", guess})
 }
 
-func (f *fakeDirectory) ApproveDevice(ctx context.Context, _ tenancy.Scope, guess identity.CodeGuess) (identity.Device, error) {
+func (f *fakeDirectory) ApproveDevice(ctx context.Context, scope tenancy.Scope, guess identity.CodeGuess, clients identity.Clients) (identity.Device, error) {
+	if _, err := clients.PublicClientOf(ctx, scope.Tenant, knownClient); err != nil {
+		return identity.Device{}, err
+	}
 	return theDevice(), f.called(ctx, guessed{"approve", guess})
 }
 

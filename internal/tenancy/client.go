@@ -92,8 +92,8 @@ UPDATE clients SET disabled_at = $3
 RETURNING ` + clientColumns
 
 // DisableClient ends a client for good: it begins no device flow, its devices
-// poll in vain and refresh nothing, on every process within the poll. The
-// tokens that it has last for their 15 minutes. Disabling it again changes
+// are not approved, poll in vain and refresh nothing, on every process within the
+// poll. The tokens that it has last for their 15 minutes. Disabling it again changes
 // nothing. Errors: forbidden; not found tenant_not_found, client_not_found.
 func (s *Store) DisableClient(ctx context.Context, caller Scope, tenant domain.TenantID, id domain.ClientID) (c Client, err error) {
 	if err := demand(caller, OperatorTenants); err != nil {

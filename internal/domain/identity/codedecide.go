@@ -5,8 +5,18 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
+
+// Clients knows a tenant's public clients, as tenancy.Tokens does.
+type Clients interface {
+	// PublicClientOf fails with client_unknown for one that doesn't work.
+	PublicClientOf(context.Context, domain.TenantID, domain.ClientID) (tenancy.Client, error)
+}
+
+var errClientDisabled = domain.Conflict("client_disabled",
+	"The public client that the device asked through has been disabled, so the device would be given nothing. It can only be denied.")
 
 const sqlApproveDevice = `
 UPDATE devices SET revision = $5, updated_at = $6, status = 'approved', account_id = $7, approved_at = $6
@@ -15,21 +25,25 @@ UPDATE devices SET revision = $5, updated_at = $6, status = 'approved', account_
 // ApproveDevice lets the device that shows the code in, for the account. The
 // account's link comes first, under a lock that holds the account to be active;
 // then the device commits; then the link is marked. Approving it again for the
-// same account is fine.
+// same account is fine. A device whose client has been disabled is not let in,
+// since the client can redeem nothing (RFC 8628, section 3.4).
 //
 // A crash behind the link leaves the device pending, to be approved or denied as
 // if nothing had been. A crash behind the device's commit leaves it approved. An
 // account that is deleted while this goes on gets no device: it is asked again
 // before its device is given anything.
 //
-// Errors: as LookupCode; outcome unknown.
-func (s *Service) ApproveDevice(ctx context.Context, scope tenancy.Scope, g CodeGuess) (Device, error) {
+// Errors: as LookupCode; conflict client_disabled; outcome unknown.
+func (s *Service) ApproveDevice(ctx context.Context, scope tenancy.Scope, g CodeGuess, clients Clients) (Device, error) {
 	right, err := s.guess(ctx, scope, g)
 	if err != nil {
 		return Device{}, err
 	}
 	if !right.device.decidable(g.Account) {
 		return Device{}, s.unlessStopped(ctx, scope.Tenant, errDecided, right.paid)
+	}
+	if err := right.device.redeemable(ctx, scope.Tenant, clients); err != nil {
+		return Device{}, s.unlessStopped(ctx, scope.Tenant, err, right.paid)
 	}
 	ctx = context.WithoutCancel(ctx)
 	id := right.device.ID
@@ -62,6 +76,20 @@ func (s *Service) ApproveDevice(ctx context.Context, scope tenancy.Scope, g Code
 		return Device{}, err
 	}
 	return approved, nil
+}
+
+// redeemable fails for a device that waits in vain, its client being disabled. One
+// that has been decided about stays as it is, and one without a client is nobody's
+// to redeem.
+func (d *deviceRow) redeemable(ctx context.Context, tenant domain.TenantID, clients Clients) error {
+	if d.Client.IsZero() || d.Status != DevicePending {
+		return nil
+	}
+	_, err := clients.PublicClientOf(ctx, tenant, d.Client)
+	if domain.CodeOf(err) == "client_unknown" {
+		return errClientDisabled
+	}
+	return err
 }
 
 const sqlDenyDevice = `

@@ -101,7 +101,7 @@ var served = map[string]call{
 		return err
 	},
 	"ApproveDevice": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
-		_, err := s.ApproveDevice(ctx, scope, CodeGuess{"WDJB-MJHT", id})
+		_, err := s.ApproveDevice(ctx, scope, CodeGuess{"WDJB-MJHT", id}, workingClients{})
 		return err
 	},
 	"DenyDevice": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {

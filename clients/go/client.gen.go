@@ -1035,6 +1035,22 @@ type OperatorPage struct {
 	Operators  []Principal `json:"operators"`
 }
 
+// PendingEmailChange A pending change of an account's email, without its code.
+type PendingEmailChange struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// Email The address to be confirmed, as it was given.
+	//
+	// Example: ada@example.com
+	Email     string    `json:"email"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// ID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID ID `json:"id"`
+}
+
 // Principal defines model for Principal.
 type Principal struct {
 	CreatedAt  time.Time  `json:"created_at"`
@@ -1891,6 +1907,15 @@ type ClientInterface interface {
 	// Corresponds with DELETE /v1/accounts/{account_id}/email (the `RemoveEmail` operationId).
 	RemoveEmail(ctx context.Context, accountID AccountID, params *RemoveEmailParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetEmailChange Read an account's pending email change
+	//
+	// The one change that an account may have pending, without its code, which was shown when it
+	// was begun. 404 `no_email_change` when none is pending: none was begun, or it was confirmed
+	// or called off, or it has ended. 404 `account_not_found` when there is no such account.
+	//
+	// Corresponds with GET /v1/accounts/{account_id}/email-change (the `GetEmailChange` operationId).
+	GetEmailChange(ctx context.Context, accountID AccountID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// BeginEmailChangeWithBody Begin a change of an account's email
 	//
 	// The answer has a code, once, for the application to send to the new address; whoever
@@ -1905,6 +1930,8 @@ type ClientInterface interface {
 	// An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
 	// called off, confirmed or has ended begins another change, which takes the pending one's
 	// place.
+	//
+	// What is pending, without its code, is at `GET /v1/accounts/{account_id}/email-change`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1925,6 +1952,8 @@ type ClientInterface interface {
 	// An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
 	// called off, confirmed or has ended begins another change, which takes the pending one's
 	// place.
+	//
+	// What is pending, without its code, is at `GET /v1/accounts/{account_id}/email-change`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2913,6 +2942,25 @@ func (c *Client) RemoveEmail(ctx context.Context, accountID AccountID, params *R
 	return c.Client.Do(req)
 }
 
+// GetEmailChange Read an account's pending email change
+//
+// The one change that an account may have pending, without its code, which was shown when it
+// was begun. 404 `no_email_change` when none is pending: none was begun, or it was confirmed
+// or called off, or it has ended. 404 `account_not_found` when there is no such account.
+//
+// Corresponds with GET /v1/accounts/{account_id}/email-change (the `GetEmailChange` operationId).
+func (c *Client) GetEmailChange(ctx context.Context, accountID AccountID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetEmailChangeRequest(c.Server, accountID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // BeginEmailChangeWithBody Begin a change of an account's email
 //
 // The answer has a code, once, for the application to send to the new address; whoever
@@ -2927,6 +2975,8 @@ func (c *Client) RemoveEmail(ctx context.Context, accountID AccountID, params *R
 // An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
 // called off, confirmed or has ended begins another change, which takes the pending one's
 // place.
+//
+// What is pending, without its code, is at `GET /v1/accounts/{account_id}/email-change`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2957,6 +3007,8 @@ func (c *Client) BeginEmailChangeWithBody(ctx context.Context, accountID Account
 // An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
 // called off, confirmed or has ended begins another change, which takes the pending one's
 // place.
+//
+// What is pending, without its code, is at `GET /v1/accounts/{account_id}/email-change`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4782,6 +4834,40 @@ func NewRemoveEmailRequest(server string, accountID AccountID, params *RemoveEma
 			req.Header.Set("If-Match", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewGetEmailChangeRequest constructs an http.Request for the GetEmailChange method
+func NewGetEmailChangeRequest(server string, accountID AccountID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/accounts/%s/email-change", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -7050,6 +7136,17 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /v1/accounts/{account_id}/email (the `RemoveEmail` operationId).
 	RemoveEmailWithResponse(ctx context.Context, accountID AccountID, params *RemoveEmailParams, reqEditors ...RequestEditorFn) (*RemoveEmailResponse, error)
 
+	// GetEmailChangeWithResponse Read an account's pending email change
+	//
+	// The one change that an account may have pending, without its code, which was shown when it
+	// was begun. 404 `no_email_change` when none is pending: none was begun, or it was confirmed
+	// or called off, or it has ended. 404 `account_not_found` when there is no such account.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/accounts/{account_id}/email-change (the `GetEmailChange` operationId).
+	GetEmailChangeWithResponse(ctx context.Context, accountID AccountID, reqEditors ...RequestEditorFn) (*GetEmailChangeResponse, error)
+
 	// BeginEmailChangeWithBodyWithResponse Begin a change of an account's email
 	//
 	// The answer has a code, once, for the application to send to the new address; whoever
@@ -7064,6 +7161,8 @@ type ClientWithResponsesInterface interface {
 	// An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
 	// called off, confirmed or has ended begins another change, which takes the pending one's
 	// place.
+	//
+	// What is pending, without its code, is at `GET /v1/accounts/{account_id}/email-change`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -7084,6 +7183,8 @@ type ClientWithResponsesInterface interface {
 	// An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
 	// called off, confirmed or has ended begins another change, which takes the pending one's
 	// place.
+	//
+	// What is pending, without its code, is at `GET /v1/accounts/{account_id}/email-change`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -8616,6 +8717,63 @@ func (r RemoveEmailResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RemoveEmailResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetEmailChangeResponseDefaultHeaders the declared response headers of an HTTP default response for GetEmailChange
+type GetEmailChangeResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetEmailChangeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PendingEmailChange
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetEmailChangeResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetEmailChangeResponse) GetJSON200() *PendingEmailChange {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetEmailChangeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetEmailChangeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetEmailChangeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetEmailChangeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetEmailChangeResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11452,6 +11610,23 @@ func (c *ClientWithResponses) RemoveEmailWithResponse(ctx context.Context, accou
 	return ParseRemoveEmailResponse(rsp)
 }
 
+// GetEmailChangeWithResponse Read an account's pending email change
+//
+// The one change that an account may have pending, without its code, which was shown when it
+// was begun. 404 `no_email_change` when none is pending: none was begun, or it was confirmed
+// or called off, or it has ended. 404 `account_not_found` when there is no such account.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/accounts/{account_id}/email-change (the `GetEmailChange` operationId).
+func (c *ClientWithResponses) GetEmailChangeWithResponse(ctx context.Context, accountID AccountID, reqEditors ...RequestEditorFn) (*GetEmailChangeResponse, error) {
+	rsp, err := c.GetEmailChange(ctx, accountID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetEmailChangeResponse(rsp)
+}
+
 // BeginEmailChangeWithBodyWithResponse Begin a change of an account's email
 //
 // The answer has a code, once, for the application to send to the new address; whoever
@@ -11466,6 +11641,8 @@ func (c *ClientWithResponses) RemoveEmailWithResponse(ctx context.Context, accou
 // An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
 // called off, confirmed or has ended begins another change, which takes the pending one's
 // place.
+//
+// What is pending, without its code, is at `GET /v1/accounts/{account_id}/email-change`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -11492,6 +11669,8 @@ func (c *ClientWithResponses) BeginEmailChangeWithBodyWithResponse(ctx context.C
 // An Idempotency-Key lives as long as its change is pending: a retry of one that was replaced,
 // called off, confirmed or has ended begins another change, which takes the pending one's
 // place.
+//
+// What is pending, without its code, is at `GET /v1/accounts/{account_id}/email-change`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13419,6 +13598,66 @@ func ParseRemoveEmailResponse(rsp *http.Response) (*RemoveEmailResponse, error) 
 		response.Headers200 = &headers
 	case true:
 		var headers RemoveEmailResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetEmailChangeResponse parses an HTTP response from a GetEmailChangeWithResponse call
+func ParseGetEmailChangeResponse(rsp *http.Response) (*GetEmailChangeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetEmailChangeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PendingEmailChange
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetEmailChangeResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
@@ -59,6 +60,13 @@ func TestEmailChange_TheOldAddressHoldsUntilTheNewOneIsConfirmed(t *testing.T) {
 	if _, err := create(t, client, "xavier", "x@example.com"); err != nil {
 		t.Errorf("the address of the change that was replaced: %v", err)
 	}
+	pending, err := client.GetEmailChangeWithResponse(ctx, ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := pending.JSON200; c.ID != second.ID || c.Email != "b@example.com" || !c.ExpiresAt.Equal(second.ExpiresAt) || strings.Contains(string(pending.Body), second.Code) {
+		t.Errorf("pending is %s", pending.Body)
+	}
 	wrong := second
 	wrong.Code = "00000000"
 	if err := confirm(wrong); !holdfast.IsCode(err, "email_code_wrong") || pointerOf(err) != "/code" {
@@ -69,6 +77,9 @@ func TestEmailChange_TheOldAddressHoldsUntilTheNewOneIsConfirmed(t *testing.T) {
 	}
 	if err := confirm(second); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := client.GetEmailChangeWithResponse(ctx, ada); !holdfast.IsCode(err, "no_email_change") {
+		t.Errorf("confirmed, it is pending still: %v", err)
 	}
 	if got := emailOf(t, client, ada); got != "b@example.com" {
 		t.Errorf("confirmed, the email is %q", got)

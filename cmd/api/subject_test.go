@@ -151,6 +151,9 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		if op.method == http.MethodPost {
 			json(`{"code":"` + change.Code + `"}`)
 		}
+	case "getEmailChange":
+		x.path["account_id"] = s.newAccount(t, fmt.Sprint("pending-", n))
+		s.newEmailChange(t, x.path["account_id"], fmt.Sprint("pending-", n, "@example.com"))
 	case "removeEmail":
 		x.path["account_id"] = s.newAccount(t, fmt.Sprint("removing-", n))
 		x.header.Set("If-Match", `"1"`)

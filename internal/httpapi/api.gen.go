@@ -1035,6 +1035,22 @@ type OperatorPage struct {
 	Operators  []Principal `json:"operators"`
 }
 
+// PendingEmailChange A pending change of an account's email, without its code.
+type PendingEmailChange struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// Email The address to be confirmed, as it was given.
+	//
+	// Example: ada@example.com
+	Email     string    `json:"email"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// ID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID ID `json:"id"`
+}
+
 // Principal defines model for Principal.
 type Principal struct {
 	CreatedAt  time.Time  `json:"created_at"`
@@ -1670,6 +1686,9 @@ type ServerInterface interface {
 	// RemoveEmail Remove an account's email
 	// (DELETE /v1/accounts/{account_id}/email)
 	RemoveEmail(ctx echo.Context, accountID AccountID, params RemoveEmailParams) error
+	// GetEmailChange Read an account's pending email change
+	// (GET /v1/accounts/{account_id}/email-change)
+	GetEmailChange(ctx echo.Context, accountID AccountID) error
 	// BeginEmailChange Begin a change of an account's email
 	// (POST /v1/accounts/{account_id}/email-changes)
 	BeginEmailChange(ctx echo.Context, accountID AccountID, params BeginEmailChangeParams) error
@@ -2090,6 +2109,22 @@ func (w *ServerInterfaceWrapper) RemoveEmail(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.RemoveEmail(ctx, accountID, params)
+	return err
+}
+
+// GetEmailChange converts echo context to params.
+func (w *ServerInterfaceWrapper) GetEmailChange(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "account_id" -------------
+	var accountID AccountID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "account_id", ctx.Param("account_id"), &accountID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter account_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetEmailChange(ctx, accountID)
 	return err
 }
 
@@ -3078,6 +3113,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.PATCH(options.BaseURL+"/v1/accounts/:account_id", wrapper.PatchAccount, options.OperationMiddlewares["patchAccount"]...)
 	router.GET(options.BaseURL+"/v1/accounts/:account_id/devices", wrapper.ListAccountDevices, options.OperationMiddlewares["listAccountDevices"]...)
 	router.DELETE(options.BaseURL+"/v1/accounts/:account_id/email", wrapper.RemoveEmail, options.OperationMiddlewares["removeEmail"]...)
+	router.GET(options.BaseURL+"/v1/accounts/:account_id/email-change", wrapper.GetEmailChange, options.OperationMiddlewares["getEmailChange"]...)
 	router.POST(options.BaseURL+"/v1/accounts/:account_id/email-changes", wrapper.BeginEmailChange, options.OperationMiddlewares["beginEmailChange"]...)
 	router.DELETE(options.BaseURL+"/v1/accounts/:account_id/email-changes/:change_id", wrapper.CancelEmailChange, options.OperationMiddlewares["cancelEmailChange"]...)
 	router.POST(options.BaseURL+"/v1/accounts/:account_id/email-changes/:change_id/confirm", wrapper.ConfirmEmailChange, options.OperationMiddlewares["confirmEmailChange"]...)
@@ -3958,6 +3994,55 @@ type RemoveEmaildefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RemoveEmaildefaultApplicationProblemPlusJSONResponse) VisitRemoveEmailResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetEmailChangeRequestObject struct {
+	AccountID AccountID `json:"account_id"`
+}
+
+type GetEmailChangeResponseObject interface {
+	VisitGetEmailChangeResponse(w http.ResponseWriter) error
+}
+
+type GetEmailChange200JSONResponse PendingEmailChange
+
+func (response GetEmailChange200JSONResponse) VisitGetEmailChangeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetEmailChangedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetEmailChangedefaultApplicationProblemPlusJSONResponse) VisitGetEmailChangeResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -6349,6 +6434,9 @@ type StrictServerInterface interface {
 	// RemoveEmail Remove an account's email
 	// (DELETE /v1/accounts/{account_id}/email)
 	RemoveEmail(ctx context.Context, request RemoveEmailRequestObject) (RemoveEmailResponseObject, error)
+	// GetEmailChange Read an account's pending email change
+	// (GET /v1/accounts/{account_id}/email-change)
+	GetEmailChange(ctx context.Context, request GetEmailChangeRequestObject) (GetEmailChangeResponseObject, error)
 	// BeginEmailChange Begin a change of an account's email
 	// (POST /v1/accounts/{account_id}/email-changes)
 	BeginEmailChange(ctx context.Context, request BeginEmailChangeRequestObject) (BeginEmailChangeResponseObject, error)
@@ -6961,6 +7049,31 @@ func (sh *strictHandler) RemoveEmail(ctx echo.Context, accountID AccountID, para
 		return err
 	} else if validResponse, ok := response.(RemoveEmailResponseObject); ok {
 		return validResponse.VisitRemoveEmailResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetEmailChange operation middleware
+func (sh *strictHandler) GetEmailChange(ctx echo.Context, accountID AccountID) error {
+	var request GetEmailChangeRequestObject
+
+	request.AccountID = accountID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetEmailChange(ctx.Request().Context(), request.(GetEmailChangeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetEmailChange")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetEmailChangeResponseObject); ok {
+		return validResponse.VisitGetEmailChangeResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -22,6 +22,7 @@ type Directory interface {
 	BeginEmailChange(ctx context.Context, scope tenancy.Scope, account domain.AccountID, req identity.BeginEmailChange) (identity.BegunEmailChange, error)
 	ConfirmEmailChange(ctx context.Context, scope tenancy.Scope, account domain.AccountID, change domain.EmailChangeID, code string) (identity.Account, error)
 	CancelEmailChange(ctx context.Context, scope tenancy.Scope, account domain.AccountID, change domain.EmailChangeID) error
+	PendingEmailChange(ctx context.Context, scope tenancy.Scope, account domain.AccountID) (identity.PendingEmailChange, error)
 	RemoveEmail(ctx context.Context, scope tenancy.Scope, account domain.AccountID, revision *int64) (identity.Account, error)
 
 	AccountEvents(ctx context.Context, scope tenancy.Scope, account domain.AccountID, after int64, limit int) (identity.EventPage, error)

@@ -25,6 +25,21 @@ func (s *server) BeginEmailChange(ctx context.Context, request BeginEmailChangeR
 	}, nil
 }
 
+// GetEmailChange serves GET /v1/accounts/{account_id}/email-change.
+func (s *server) GetEmailChange(ctx context.Context, request GetEmailChangeRequestObject) (GetEmailChangeResponseObject, error) {
+	id, err := accountID(request.AccountID)
+	if err != nil {
+		return nil, err
+	}
+	change, err := s.directory.PendingEmailChange(ctx, caller(ctx), id)
+	if err != nil {
+		return nil, err
+	}
+	return GetEmailChange200JSONResponse{
+		ID: change.ID.String(), Email: change.Email.String(), CreatedAt: change.CreatedAt.UTC(), ExpiresAt: change.ExpiresAt.UTC(),
+	}, nil
+}
+
 // ConfirmEmailChange serves POST /v1/accounts/{account_id}/email-changes/{change_id}/confirm.
 func (s *server) ConfirmEmailChange(ctx context.Context, request ConfirmEmailChangeRequestObject) (ConfirmEmailChangeResponseObject, error) {
 	id, err := accountID(request.AccountID)

@@ -32,6 +32,19 @@ func TestBeginEmailChange_ShowsTheCodeOnce(t *testing.T) {
 	}
 }
 
+func TestGetEmailChange_ShowsAllButTheCode(t *testing.T) {
+	t.Parallel()
+	a := newTestAPI(t, testOptions{})
+	w := a.do(t, request{method: "GET", target: accountPath + "/email-change", token: "reader"})
+	want := `{"created_at":"2026-11-30T11:30:00Z","email":"New@example.com","expires_at":"2026-11-30T12:00:00Z","id":"00000000-0000-0000-0000-000000000002"}`
+	if got := strings.TrimSpace(w.Body.String()); w.Code != http.StatusOK || got != want {
+		t.Errorf("%d %s\nwant %s", w.Code, got, want)
+	}
+	if diff := cmp.Diff(any(knownAccount), a.directory.got); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}
+
 func TestConfirmEmailChange_AnswersTheAccountAsItIsNow(t *testing.T) {
 	t.Parallel()
 	a := newTestAPI(t, testOptions{})

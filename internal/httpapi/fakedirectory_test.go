@@ -119,6 +119,13 @@ func (f *fakeDirectory) BeginEmailChange(ctx context.Context, _ tenancy.Scope, i
 	return identity.BegunEmailChange{EmailChange: change, Replayed: want.IdempotencyKey == "replayed"}, f.called(ctx, []any{id, want})
 }
 
+func (f *fakeDirectory) PendingEmailChange(ctx context.Context, _ tenancy.Scope, id domain.AccountID) (identity.PendingEmailChange, error) {
+	change := identity.PendingEmailChange{
+		ID: knownChange, Email: identity.RestoreEmail("New@example.com", "new@example.com"), CreatedAt: verifiedAt.Add(-30 * time.Minute), ExpiresAt: verifiedAt,
+	}
+	return change, f.called(ctx, id)
+}
+
 func (f *fakeDirectory) ConfirmEmailChange(ctx context.Context, _ tenancy.Scope, id domain.AccountID, change domain.EmailChangeID, code string) (identity.Account, error) {
 	return theAccount(), f.called(ctx, []any{id, change, code})
 }

@@ -62,6 +62,10 @@ var served = map[string]call{
 	"CancelEmailChange": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
 		return s.CancelEmailChange(ctx, scope, id, domain.RandomID[domain.EmailChangeKind]())
 	},
+	"PendingEmailChange": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
+		_, err := s.PendingEmailChange(ctx, scope, id)
+		return err
+	},
 	"RemoveEmail": func(ctx context.Context, s *Service, scope tenancy.Scope, id domain.AccountID) error {
 		_, err := s.RemoveEmail(ctx, scope, id, nil)
 		return err

@@ -34,6 +34,7 @@ func TestPlans_AreOnTheirKeys(t *testing.T) {
 		sqlLockStanding:       "record_id",
 		sqlEndEmailChange:     "account_id",
 		sqlReadEmailChange:    "account_id",
+		sqlShowEmailChange:    "account_id",
 		sqlLockEmailChanges:   "account_id",
 		sqlCancelEmailChange:  "account_id",
 		sqlCountWrongCode:     "account_id",

@@ -1,7 +1,11 @@
 package identity
 
 import (
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
@@ -39,6 +43,25 @@ func TestApprovalThatDied_ShowsNothing_AndCanBeDoneAgain(t *testing.T) {
 	}
 	d.expectNothingCharged(t)
 	d.checkInvariants(t, true)
+}
+
+// An approval whose link is there, from one that died, dates it anew: a cleanup
+// that has found the old one leaves it alone.
+func TestLinkInDoubt_IsDatedAnewByTheNextApproval(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	ada := d.create(t, "ada", "")
+	device := d.authorize(t, d.client(), "tv")
+	linked := func() time.Time {
+		dying := d.with(Options{Faults: &crashAt{point: "device linked", nth: 1}})
+		if _, err := dying.ApproveDevice(t.Context(), d.scope, d.guessOf(device, ada)); !stopped(err) {
+			t.Fatal(err)
+		}
+		return slices.MaxFunc(collect(t, d, `SELECT created_at FROM account_devices`, pgx.RowTo[time.Time]), time.Time.Compare)
+	}
+	if first, second := linked(), linked(); !second.After(first) {
+		t.Errorf("linked at %v, and again at %v", first, second)
+	}
 }
 
 func TestApproval_MeetsAChangeMidway(t *testing.T) {

@@ -159,6 +159,17 @@ func TestSteps_MadeAgain_AnswerAnew(t *testing.T) {
 		t.Error("an account whose operation has gone is committed")
 	}
 
+	atOnce := &creating{committed: true}
+	for atOnce.op == nil || d.together(atOnce.op) == nil {
+		atOnce.account = &accountRow{Account: Account{ID: domain.NewID[domain.AccountKind](time.Now()), Handle: a.Handle, Attributes: a.Attributes}}
+		atOnce.op, err = creationOf(t.Context(), atOnce.account)
+		do(err)
+	}
+	do(d.createAtOnce(t.Context(), d.together(atOnce.op), tenant, []*creating{atOnce}))
+	if atOnce.committed {
+		t.Error("an account whose handle is taken is committed at once")
+	}
+
 	n := withCode("tv", UserCode{})
 	deviceOp, err := deviceCreationOf(t.Context(), n.device)
 	do(err)

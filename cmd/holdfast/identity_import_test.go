@@ -77,7 +77,7 @@ func TestIdentityImport_AFailureNamesWhatIsWrong(t *testing.T) {
 	_, importer := serve(t, "data1").importer(t)
 	file := writeLines(t, `{"key": "1", "bar": 1, "account": {"handle": "ada"}}`, `{"key": "2"}`)
 	got := execute(t, importer, "identity", "import", file)
-	want := "line 1 (1): request_invalid: the whole line: too_many, /bar: unknown_field\n" +
+	want := "line 1 (1): request_invalid: /bar: unknown_field\n" +
 		"line 2 (2): request_invalid: the whole line: too_few\n0 created, 0 there already, 2 failed.\n"
 	expectResult(t, got, exitFailed, want, "holdfast: 2 of 2 lines failed\n")
 }

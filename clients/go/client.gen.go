@@ -1805,27 +1805,6 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/accounts/batch-get (the `BatchGetAccounts` operationId).
 	BatchGetAccounts(ctx context.Context, body BatchGetAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ImportAccountsWithBody Import accounts and devices
-	//
-	// Newline-delimited JSON in, newline-delimited JSON out: an `ImportLine` in each line, and
-	// for each line, an empty one too, an `ImportResult`, in the same order. A request has at
-	// most 10,000 lines of at most 64 KiB each, and 16 MiB in all. It may take five minutes, and
-	// the sender may pause for no longer than 20 seconds. The results come when all is done.
-	//
-	// Each line is its own change, made like any other: what is wrong with one stops none of the
-	// others. A line's `key` is the importer's own name for its record, whose id derives from it,
-	// so a line that is sent again finds what it made and answers `exists`, and one with the same
-	// key and other content fails. When the whole request fails (a 503, a lost connection, 408,
-	// 413 for too many lines or bytes) some of its lines may have been imported: send all of them
-	// again.
-	//
-	// It works while the tenant's namespace is `importing`, and afterwards too.
-	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /v1/accounts/import (the `ImportAccounts` operationId).
-	ImportAccountsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// LookupAccountWithBody Find the account that holds a handle or an email
 	//
 	// The key is in the body, so that it stands in no log of paths. It is compared as a creation
@@ -2730,37 +2709,6 @@ func (c *Client) BatchGetAccountsWithBody(ctx context.Context, contentType strin
 // Corresponds with POST /v1/accounts/batch-get (the `BatchGetAccounts` operationId).
 func (c *Client) BatchGetAccounts(ctx context.Context, body BatchGetAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewBatchGetAccountsRequest(c.Server, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ImportAccountsWithBody Import accounts and devices
-//
-// Newline-delimited JSON in, newline-delimited JSON out: an `ImportLine` in each line, and
-// for each line, an empty one too, an `ImportResult`, in the same order. A request has at
-// most 10,000 lines of at most 64 KiB each, and 16 MiB in all. It may take five minutes, and
-// the sender may pause for no longer than 20 seconds. The results come when all is done.
-//
-// Each line is its own change, made like any other: what is wrong with one stops none of the
-// others. A line's `key` is the importer's own name for its record, whose id derives from it,
-// so a line that is sent again finds what it made and answers `exists`, and one with the same
-// key and other content fails. When the whole request fails (a 503, a lost connection, 408,
-// 413 for too many lines or bytes) some of its lines may have been imported: send all of them
-// again.
-//
-// It works while the tenant's namespace is `importing`, and afterwards too.
-//
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /v1/accounts/import (the `ImportAccounts` operationId).
-func (c *Client) ImportAccountsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewImportAccountsRequestWithBody(c.Server, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4461,35 +4409,6 @@ func NewBatchGetAccountsRequestWithBody(server string, contentType string, body 
 	}
 
 	operationPath := fmt.Sprintf("/v1/accounts/batch-get")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewImportAccountsRequestWithBody constructs an http.Request for the ImportAccounts method, with any body, and a specified content type
-func NewImportAccountsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/accounts/import")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -7026,27 +6945,6 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/accounts/batch-get (the `BatchGetAccounts` operationId).
 	BatchGetAccountsWithResponse(ctx context.Context, body BatchGetAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*BatchGetAccountsResponse, error)
 
-	// ImportAccountsWithBodyWithResponse Import accounts and devices
-	//
-	// Newline-delimited JSON in, newline-delimited JSON out: an `ImportLine` in each line, and
-	// for each line, an empty one too, an `ImportResult`, in the same order. A request has at
-	// most 10,000 lines of at most 64 KiB each, and 16 MiB in all. It may take five minutes, and
-	// the sender may pause for no longer than 20 seconds. The results come when all is done.
-	//
-	// Each line is its own change, made like any other: what is wrong with one stops none of the
-	// others. A line's `key` is the importer's own name for its record, whose id derives from it,
-	// so a line that is sent again finds what it made and answers `exists`, and one with the same
-	// key and other content fails. When the whole request fails (a 503, a lost connection, 408,
-	// 413 for too many lines or bytes) some of its lines may have been imported: send all of them
-	// again.
-	//
-	// It works while the tenant's namespace is `importing`, and afterwards too.
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /v1/accounts/import (the `ImportAccounts` operationId).
-	ImportAccountsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ImportAccountsResponse, error)
-
 	// LookupAccountWithBodyWithResponse Find the account that holds a handle or an email
 	//
 	// The key is in the body, so that it stands in no log of paths. It is compared as a creation
@@ -8304,56 +8202,6 @@ func (r BatchGetAccountsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r BatchGetAccountsResponse) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-// ImportAccountsResponseDefaultHeaders the declared response headers of an HTTP default response for ImportAccounts
-type ImportAccountsResponseDefaultHeaders struct {
-	Allow           *string
-	RetryAfter      *int
-	WWWAuthenticate *string
-}
-
-type ImportAccountsResponse struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
-	ApplicationProblemJSONDefault *Problem
-	// HeadersDefault the parsed response headers for an HTTP default response
-	HeadersDefault *ImportAccountsResponseDefaultHeaders
-}
-
-// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
-func (r ImportAccountsResponse) GetApplicationProblemJSONDefault() *Problem {
-	return r.ApplicationProblemJSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ImportAccountsResponse) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ImportAccountsResponse) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ImportAccountsResponse) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ImportAccountsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11440,33 +11288,6 @@ func (c *ClientWithResponses) BatchGetAccountsWithResponse(ctx context.Context, 
 	return ParseBatchGetAccountsResponse(rsp)
 }
 
-// ImportAccountsWithBodyWithResponse Import accounts and devices
-//
-// Newline-delimited JSON in, newline-delimited JSON out: an `ImportLine` in each line, and
-// for each line, an empty one too, an `ImportResult`, in the same order. A request has at
-// most 10,000 lines of at most 64 KiB each, and 16 MiB in all. It may take five minutes, and
-// the sender may pause for no longer than 20 seconds. The results come when all is done.
-//
-// Each line is its own change, made like any other: what is wrong with one stops none of the
-// others. A line's `key` is the importer's own name for its record, whose id derives from it,
-// so a line that is sent again finds what it made and answers `exists`, and one with the same
-// key and other content fails. When the whole request fails (a 503, a lost connection, 408,
-// 413 for too many lines or bytes) some of its lines may have been imported: send all of them
-// again.
-//
-// It works while the tenant's namespace is `importing`, and afterwards too.
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /v1/accounts/import (the `ImportAccounts` operationId).
-func (c *ClientWithResponses) ImportAccountsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ImportAccountsResponse, error) {
-	rsp, err := c.ImportAccountsWithBody(ctx, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseImportAccountsResponse(rsp)
-}
-
 // LookupAccountWithBodyWithResponse Find the account that holds a handle or an email
 //
 // The key is in the body, so that it stands in no log of paths. It is compared as a creation
@@ -13149,59 +12970,6 @@ func ParseBatchGetAccountsResponse(rsp *http.Response) (*BatchGetAccountsRespons
 	switch {
 	case true:
 		var headers BatchGetAccountsResponseDefaultHeaders
-		if values := rsp.Header.Values("Allow"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.Allow = &value
-		}
-		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.RetryAfter = &value
-		}
-		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
-			var value string
-			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
-				return nil, err
-			}
-			headers.WWWAuthenticate = &value
-		}
-		response.HeadersDefault = &headers
-	}
-
-	return response, nil
-}
-
-// ParseImportAccountsResponse parses an HTTP response from a ImportAccountsWithResponse call
-func ParseImportAccountsResponse(rsp *http.Response) (*ImportAccountsResponse, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ImportAccountsResponse{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Problem
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.ApplicationProblemJSONDefault = &dest
-
-	}
-
-	switch {
-	case true:
-		var headers ImportAccountsResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -1,7 +1,6 @@
 package holdfast
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,8 +61,7 @@ func Import(ctx context.Context, client *ClientWithResponses, lines iter.Seq[Imp
 
 // importBatch sends n lines in one request.
 func importBatch(ctx context.Context, client *ClientWithResponses, lines []byte, n int) (results []ImportResult, err error) {
-	// The generated code would read the answer as one JSON value.
-	response, err := client.ImportAccountsWithBody(ctx, "application/x-ndjson", bytes.NewReader(lines))
+	response, err := SendImport(ctx, client, lines)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http/httptest"
 	"strings"
@@ -160,5 +161,31 @@ func TestImport_TellsOfResultsThatAreMissing(t *testing.T) {
 	}
 	if results != 1 || last == nil {
 		t.Errorf("%d results, the last with %v", results, last)
+	}
+}
+
+func TestSendImport_GivesTheAnswerAsItComes(t *testing.T) {
+	t.Parallel()
+	s := &service{answer: func(_ int, w *httptest.ResponseRecorder) { w.WriteString("{}\nhalf a li") }}
+	client, err := holdfast.NewClientWithResponses("https://holdfast.example/behind/a/path", holdfast.WithHTTPClient(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := holdfast.SendImport(t.Context(), client, []byte("{}\n{}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, err := io.ReadAll(response.Body); err != nil || string(text) != "{}\nhalf a li" {
+		t.Errorf("the answer is %q, %v", text, err)
+	}
+	if r := s.seen[0]; r.Method != "POST" || r.URL.String() != "https://holdfast.example/behind/a/path/v1/accounts/import" || s.bodies[0] != "{}\n{}\n" {
+		t.Errorf("sent: %s %s %q", r.Method, r.URL, s.bodies[0])
+	}
+
+	type wrapped struct{ holdfast.ClientInterface }
+	client.ClientInterface = wrapped{client.ClientInterface}
+	if _, err := holdfast.SendImport(t.Context(), client, nil); err == nil {
+		t.Error("it sent an import by a client that it doesn't know")
 	}
 }

@@ -144,7 +144,7 @@ func (f *fileImport) brokenOff(ctx context.Context, err error) error {
 
 // send imports one batch, and tells what failed.
 func (f *fileImport) send(ctx context.Context, lines [][]byte) error {
-	response, err := f.api.ImportAccountsWithBody(ctx, "application/x-ndjson", bytes.NewReader(bytes.Join(lines, nil)))
+	response, err := holdfast.SendImport(ctx, f.api.ClientWithResponses, bytes.Join(lines, nil))
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,9 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
+// issuer is what each API of a test names as its own, wherever it listens.
+const issuer = "https://id.example"
+
 // runAsAPI makes this test binary the API, so that a test can kill it.
 const runAsAPI = "HOLDFAST_TEST_RUN_AS_API"
 
@@ -79,6 +82,7 @@ func stackOn(installation *testkit.Installation, settings postgres.Settings) *st
 		"HOLDFAST_SERVER_KEYS":     "k1:" + hex.EncodeToString(serverKey),
 		"HOLDFAST_OPERATOR_KEY":    key,
 		"HOLDFAST_API_ADDRESS":     "127.0.0.1:0",
+		"HOLDFAST_ISSUER":          issuer,
 		"HOLDFAST_METRICS_ADDRESS": "127.0.0.1:0",
 		"HOLDFAST_POOL_SIZE":       "4",
 	}}

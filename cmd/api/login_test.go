@@ -24,8 +24,6 @@ type login struct {
 	net    *network
 }
 
-const issuer = "https://id.example"
-
 // network finds the issuer's host where the API listens, and counts the requests
 // that authenticate by Basic.
 type network struct {
@@ -50,7 +48,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func newLogin(t *testing.T, style oauth2.AuthStyle) *login {
 	t.Helper()
-	s := newSubject(t, "HOLDFAST_ISSUER="+issuer)
+	s := newSubject(t)
 	api, err := url.Parse(s.api.url)
 	if err != nil {
 		t.Fatal(err)

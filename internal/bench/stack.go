@@ -53,7 +53,7 @@ func newStack(ctx context.Context, environ []string, callers int, log io.Writer)
 	}
 	s.private = newClient("http://"+private, 1)
 	s.api, err = launch.Start(ctx, []string{"api"}, []string{
-		"HOLDFAST_API_ADDRESS=127.0.0.1:0", "HOLDFAST_METRICS_ADDRESS=" + private, "HOLDFAST_LOG_LEVEL=warn",
+		"HOLDFAST_API_ADDRESS=127.0.0.1:0", "HOLDFAST_ISSUER=http://localhost", "HOLDFAST_METRICS_ADDRESS=" + private, "HOLDFAST_LOG_LEVEL=warn",
 	}, log)
 	if err != nil {
 		return nil, errors.Join(err, s.close())

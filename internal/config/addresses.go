@@ -45,11 +45,17 @@ func (l *loader) address(name, text string) string {
 }
 
 // issuer is a URL as RFC 8414, section 2, wants it: https, no query and no
-// fragment; and without a trailing slash, since clients compare the text.
+// fragment; and without a trailing slash, since clients compare the text. It has
+// no default where the system chooses the port: the processes of an installation,
+// and one process before and after its restart, must name the same issuer.
 func (l *loader) issuer(text string, environment Environment, apiAddress string) string {
 	const variable = "HOLDFAST_ISSUER"
 	if text == "" && environment == Development {
 		host, port, _ := net.SplitHostPort(apiAddress)
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil && n == 0 {
+			l.problem(variable, "is required when HOLDFAST_API_ADDRESS has port 0: the URL that clients know the API by")
+			return ""
+		}
 		if host == "" || host == "0.0.0.0" || host == "::" {
 			host = "127.0.0.1"
 		}

@@ -230,6 +230,21 @@ func TestLoad_TellsWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestLoad_APortThatTheSystemChooses_NeedsAnIssuer(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"127.0.0.1:0", ":0", "[::1]:00"} {
+		environ := full("HOLDFAST_ENVIRONMENT=development", "HOLDFAST_API_ADDRESS="+address, "HOLDFAST_ISSUER=")
+		_, err := config.Load(config.API, environ)
+		if want := "HOLDFAST_ISSUER: is required when HOLDFAST_API_ADDRESS has port 0: the URL that clients know the API by"; err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", address, err, want)
+		}
+		c, err := config.Load(config.API, append(environ, "HOLDFAST_ISSUER=http://127.0.0.1:8080"))
+		if err != nil || c.APIAddress != address || c.Issuer != "http://127.0.0.1:8080" {
+			t.Errorf("%s with an issuer: %s, %v", address, c.Issuer, err)
+		}
+	}
+}
+
 func TestLoad_Refuses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

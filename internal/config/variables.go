@@ -30,7 +30,7 @@ type variables struct {
 
 	APIAddress     string `env:"HOLDFAST_API_ADDRESS" read:"api" default:"\"127.0.0.1:8080\" in development, else \":8080\"" help:"Where the API listens"`
 	MetricsAddress string `env:"HOLDFAST_METRICS_ADDRESS" read:"api worker" default:"\"127.0.0.1:9090\", the worker's \"127.0.0.1:9091\"" help:"Where the private port listens, with the metrics; empty turns it off"`
-	Issuer         string `env:"HOLDFAST_ISSUER" read:"api" default:"in development the API's address, else required" help:"The URL that tokens name as their issuer; https outside of development"`
+	Issuer         string `env:"HOLDFAST_ISSUER" read:"api" default:"in development the API's address, unless that has port 0; else required" help:"The URL that tokens name as their issuer; https outside of development"`
 
 	URL    string `env:"HOLDFAST_URL" read:"cli" envDefault:"http://127.0.0.1:8080" help:"The API that \"holdfast\" calls"`
 	APIKey string `env:"HOLDFAST_API_KEY" read:"cli" default:"\"HOLDFAST_OPERATOR_KEY\"" help:"The API key that \"holdfast\" calls with: an operator's; for \"identity import\" and \"token\", a tenant's principal's"`

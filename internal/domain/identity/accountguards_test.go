@@ -1,12 +1,14 @@
 package identity
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // As those on a device, the decisions on an account are made under its lock, and
@@ -106,4 +108,28 @@ func TestAccountDecision_ThatWroteNothing_IsStopped(t *testing.T) {
 		}
 	}
 	d.checkInvariants(t, true)
+}
+
+// A caller that goes away doesn't leave a decision that is still written to: it is
+// made, and answered.
+func TestPatch_WhoseCallerGoesAway_IsMadeAndAnswered(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	ada := d.create(t, "ada", "")
+	r := d.remote(t, Options{})
+	trap := r.network.HoldBefore(t, testkit.Statement("UPDATE accounts SET revision = $5, status = $6"))
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.Patch(ctx, d.scope, ada.ID, 1, AccountPatch{DisplayName: new(new("Ada"))})
+		done <- err
+	}()
+	<-trap.Met()
+	leave()
+	d.expectLookups(t, map[string]domain.AccountID{"nobody@example.com": {}}) // meanwhile
+	early := len(done) > 0
+	trap.Release()
+	if err := <-done; early || err != nil {
+		t.Errorf("answered %v, before it was made: %v", err, early)
+	}
 }

@@ -156,3 +156,20 @@ func TestCleanup_OfDeletedAccount_WaitsForADeviceThatIsBeingMade(t *testing.T) {
 	}
 	w.checkEvents(t)
 }
+
+// An approval died, its account was deleted, and then the code expired: so nobody
+// can let the device in any more, and its link goes while it waits for its own
+// time.
+func TestCleanup_OfDeletedAccount_LeavesADeviceThatNobodyCanApprove(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	a := w.account(t, "ada", "")
+	w.dyingApproval(t, "device linked", w.pending(t, "screen"), a)
+	w.delete(t, a)
+	w.pass(t, DefaultCodeTerm+time.Minute)
+	w.mustClean(t, CleanDevicesOfDeleted)
+	if devices, links := w.deviceRows(t), w.linkRows(t); len(links) != 0 || len(devices) != 1 || devices[0].Status != DevicePending {
+		t.Errorf("left are the devices %+v and the links %+v", devices, links)
+	}
+	w.checkEvents(t)
+}

@@ -247,7 +247,7 @@ func TestRefresh_NarrowsTheAccessTokenAlone(t *testing.T) {
 func TestRefresh_MeetsAChangeMidway(t *testing.T) {
 	t.Parallel()
 	d := newDirectory(t, Options{})
-	ada, client := d.create(t, "ada", ""), d.client()
+	ada, bob, client := d.create(t, "ada", ""), d.create(t, "bob", ""), d.client()
 	var device CreatedDevice
 	var tokens Redeemed
 	tests := map[string]struct {
@@ -259,6 +259,8 @@ func TestRefresh_MeetsAChangeMidway(t *testing.T) {
 		"expired": {func() {
 			d.everywhere(t, `UPDATE devices SET refresh_expires_at = refresh_expires_at - interval '30 days' WHERE device_id = $1`, device.ID)
 		}, "approved rev 3 of ada, redeemed, token 1"},
+		"another's": {func() { d.everywhere(t, `UPDATE devices SET account_id = $1 WHERE device_id = $2`, bob.ID, device.ID) },
+			"approved rev 3 of bob, redeemed, token 1"}, // whom nobody has asked
 		"removed": {func() { d.everywhere(t, `DELETE FROM devices WHERE device_id = $1`, device.ID) }, ""},
 	}
 	for name, test := range tests {
@@ -352,28 +354,4 @@ func TestStandingOfATokenInItsChain(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("revoked", client, unknownToken, unknownToken)
-}
-
-func TestRevokeRefreshToken_EndsTheDevice(t *testing.T) {
-	t.Parallel()
-	d := newDirectory(t, Options{})
-	ada, client := d.create(t, "ada", ""), d.client()
-	for _, spent := range []bool{false, true} {
-		device, tokens := d.redeemed(t, client, "tv", ada)
-		next, err := d.refresh(t.Context(), client, tokens.RefreshToken)
-		if err != nil {
-			t.Fatal(err)
-		}
-		token := next.RefreshToken
-		if spent {
-			token = tokens.RefreshToken
-		}
-		for range 2 { // and again
-			if err := d.RevokeRefreshToken(t.Context(), client, token); err != nil {
-				t.Error(err)
-			}
-		}
-		d.expectReused(t, client, device.ID, next.RefreshToken)
-	}
-	d.checkInvariants(t, true)
 }

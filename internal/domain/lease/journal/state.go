@@ -1,0 +1,50 @@
+package journal
+
+import (
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+// State is what a journal comes to: where it ends, and who may write there.
+type State struct {
+	Position int64 // of the last entry; 0 before the first
+	Epoch    int64
+	Holder   Actor // nobody before the first entry, and between a revocation and its grant
+
+	// Of a principal's lease; zero for the coordinator, whose lease has no end.
+	TermSeconds int64
+	ExpiresAt   time.Time
+	ActivateBy  time.Time // kept when the lease is activated
+
+	Activated bool // the coordinator always is
+
+	GrantedPosition int64 // of the entry that made the holder the writer
+	RenewedPosition int64 // of the last grant, handoff or renewal
+	WrittenPosition int64 // of the last entry that a tenant wrote or that changed the writer
+
+	Hash    Hash
+	LastAt  time.Time // of the last entry; zero before the first
+	Retired bool
+}
+
+// Begin is the state before the first entry.
+func Begin(tenant domain.TenantID, world string) State {
+	return State{Hash: Root(tenant, world)}
+}
+
+// End is the last moment of the lease in force: its expiry, or the activation
+// deadline where that comes first and the lease is not activated. It is zero for
+// a lease without end, the coordinator's.
+func (s *State) End() time.Time {
+	if !s.Activated && s.ActivateBy.Before(s.ExpiresAt) && !s.ActivateBy.IsZero() {
+		return s.ActivateBy
+	}
+	return s.ExpiresAt
+}
+
+// Ended tells that the lease has no power any more at a time.
+func (s *State) Ended(at time.Time) bool {
+	end := s.End()
+	return !end.IsZero() && at.After(end)
+}

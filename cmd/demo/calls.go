@@ -10,13 +10,13 @@ import (
 // calls are ready to paste, into any shell with curl and sed.
 const calls = `
 Holdfast serves at {{.URL}} until you press Ctrl-C. Its log is {{.Log}}.
-The tenant {{.Tenant}} is there, with a key. Paste:
+The tenant {{.Tenant}} is there{{if .Kept}}, as an earlier run made it{{end}}, with a key. Paste:
 
   export HOLDFAST={{.URL}}
   field() { sed 's/.*"'$1'":"\([^"]*\)".*/\1/'; }
   export TOKEN=$(curl -s -u '{{.KeyID}}:{{.Key}}' -d grant_type=client_credentials $HOLDFAST/v1/oauth/token | field access_token)
 
-  curl -si -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
+  curl -si -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -H 'Idempotency-Key: ada' \
        -d '{"handle": "Ada", "email": "ada@example.com", "email_verified": true}' $HOLDFAST/v1/accounts
   curl -si -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"handle": "ada"}' $HOLDFAST/v1/accounts/lookup
   curl -si -H "Authorization: Bearer $TOKEN" $HOLDFAST/v1/accounts
@@ -37,6 +37,10 @@ The command line is bin/holdfast, here as the first operator:
   bin/holdfast tenant list
   bin/holdfast client list {{.TenantID}}
 
+It also verifies all that the databases have of the tenant, straight from these, in one line:
+
+  {{range .Databases}}{{.}} {{end}}bin/holdfast identity check {{.TenantID}}
+
 The second operator's API key, for this stack only like the first's:
 
   {{.SecondOperator}}
@@ -46,15 +50,28 @@ The second operator's API key, for this stack only like the first's:
 // its tenant's.
 func (s *stack) printCalls(out io.Writer, client string) error {
 	id, secret, _ := strings.Cut(strings.TrimPrefix(s.acme.key, "hf_"), "_")
-	return template.Must(template.New("calls").Parse(calls)).Execute(out, map[string]string{
+	return template.Must(template.New("calls").Parse(calls)).Execute(out, map[string]any{
 		"URL":            s.url(),
 		"Log":            s.log.Name(),
 		"Tenant":         s.acme.name,
 		"TenantID":       s.acme.id,
+		"Kept":           s.acme.kept,
+		"Databases":      assignments("HOLDFAST_CONTROL_URL", "HOLDFAST_DATA_URLS", "HOLDFAST_PLACEMENT", "HOLDFAST_POOLER", "HOLDFAST_API_PASSWORD"),
 		"KeyID":          "hf_" + id,
 		"Key":            secret,
 		"Client":         client,
 		"Operator":       os.Getenv("HOLDFAST_OPERATOR_KEY"),
 		"SecondOperator": os.Getenv("HOLDFAST_SECOND_OPERATOR_KEY"),
 	})
+}
+
+// assignments are the variables that this process has of those, each as a shell
+// reads it: NAME='value'.
+func assignments(names ...string) (words []string) {
+	for _, name := range names {
+		if value := os.Getenv(name); value != "" {
+			words = append(words, name+"='"+strings.ReplaceAll(value, "'", `'\''`)+"'")
+		}
+	}
+	return words
 }

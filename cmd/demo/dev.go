@@ -20,18 +20,17 @@ func dev(ctx context.Context) error {
 		return err
 	}
 	defer os.Remove(log.Name())
-	s, err := startStack(ctx, &narrator{out: os.Stdout}, log, os.Getenv("HOLDFAST_API_ADDRESS"))
+	n := &narrator{out: os.Stdout}
+	s, err := startStack(ctx, n, log, os.Getenv("HOLDFAST_API_ADDRESS"))
 	if err != nil {
 		return hint(err)
 	}
 	defer s.stop()
-	if s.acme, err = s.newTenant(ctx, "acme", holdfast.IdentityStateOpen); err != nil {
+	acme, app, err := s.keptTenant(ctx, n)
+	if err != nil {
 		return hint(err)
 	}
-	app, err := s.newClient(ctx)
-	if err != nil {
-		return err
-	}
+	s.acme = acme
 	if err := s.printCalls(os.Stdout, app.ID); err != nil {
 		return err
 	}

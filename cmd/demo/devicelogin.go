@@ -18,7 +18,7 @@ func letADeviceIn(ctx context.Context, s *stack, n *narrator) error {
 	login := deviceLogin{stack: s, client: s.acme.client}
 	if err := n.steps([]step{
 		{"an operator makes a public client for acme's app on televisions", func() (err error) {
-			login.app, err = s.newClient(ctx)
+			login.app, err = s.makeClient(ctx, s.acme, nil)
 			return err
 		}},
 		{"a television finds its way by the metadata and begins a login", func() error { return login.begin(ctx) }},

@@ -74,19 +74,19 @@ func (s *State) handTo(e *Entry, d HandedOff) *Fault {
 	case d.To.Type != ActorPrincipal:
 		return broken(RuleDetails, "a lease is handed to a principal or to the coordinator")
 	case !termFits(e, d.TermSeconds, d.ExpiresAt):
-		return broken(RuleDetails, "the expiry is not within a term from now")
-	case time.Time(d.ActivateBy).Before(e.At):
-		return broken(RuleDetails, "there is no time to activate the lease")
+		return broken(RuleTerm, "the expiry is not within a term from now")
+	case d.ActivateBy.before(d.ExpiresAt):
+		return broken(RuleTerm, "the lease outlives its activation deadline")
 	}
 	s.install(d.To)
 	s.TermSeconds, s.ExpiresAt, s.ActivateBy = d.TermSeconds, time.Time(d.ExpiresAt), time.Time(d.ActivateBy)
 	return nil
 }
 
-// termFits tells an expiry from now to a whole term from now.
+// termFits tells an expiry behind now, and at most a term from now.
 func termFits(e *Entry, seconds int64, expires Time) bool {
 	left := time.Time(expires).Sub(e.At)
-	return 0 <= left && seconds <= int64(maxTerm/time.Second) && left <= time.Duration(seconds)*time.Second
+	return 0 < left && seconds <= int64(maxTerm/time.Second) && left <= time.Duration(seconds)*time.Second
 }
 
 // maxTerm keeps a term's arithmetic from overflowing; leases are far shorter.
@@ -116,7 +116,9 @@ func (s *State) renew(e *Entry, d Renewed) *Fault {
 	case time.Time(d.ExpiresAt).Before(s.ExpiresAt):
 		return broken(RuleTerm, "the renewal shortens the lease")
 	case !termFits(e, d.TermSeconds, d.ExpiresAt):
-		return broken(RuleDetails, "the expiry is not within a term from now")
+		return broken(RuleTerm, "the expiry is not within a term from now")
+	case !s.Activated && time.Time(d.ExpiresAt).After(s.ActivateBy):
+		return broken(RuleTerm, "the lease outlives its activation deadline")
 	}
 	s.ExpiresAt, s.RenewedPosition = time.Time(d.ExpiresAt), e.Position
 	return nil
@@ -151,7 +153,7 @@ func (s *State) revoke(e *Entry, d Revoked) *Fault {
 		return broken(RuleDetails, "it was decided from another epoch or renewal")
 	case d.Reason == "" || (d.Reason == ReasonExpiry) != d.By.IsCoordinator():
 		return broken(RuleDetails, "the coordinator revokes for %q, and others for reasons of theirs", ReasonExpiry)
-	case d.Reason == ReasonExpiry && e.At.Before(s.End()):
+	case d.Reason == ReasonExpiry && !s.Ended(e.At):
 		return broken(RuleTerm, "the lease has not ended")
 	}
 	s.install(Actor{})

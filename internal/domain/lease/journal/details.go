@@ -25,7 +25,7 @@ type Granted struct {
 type Renewed struct {
 	Epoch       int64 `json:"epoch"`
 	TermSeconds int64 `json:"term_seconds"` // as it was handed off
-	ExpiresAt   Time  `json:"expires_at"`   // not before the old one, at most a term from now
+	ExpiresAt   Time  `json:"expires_at"`   // not before the old one, at most a term from now, and not behind an activation deadline that is still ahead
 }
 
 // ReasonExpiry is the reason of a revocation because the lease had ended; nobody
@@ -49,7 +49,7 @@ type HandedOff struct {
 	Epoch       int64 `json:"epoch"` // the new one
 	TermSeconds int64 `json:"term_seconds,omitzero"`
 	ExpiresAt   Time  `json:"expires_at,omitzero"`  // at most a term from now
-	ActivateBy  Time  `json:"activate_by,omitzero"` // not before now
+	ActivateBy  Time  `json:"activate_by,omitzero"` // not before ExpiresAt
 }
 
 // Activated belongs to KindLeaseActivated.

@@ -30,7 +30,7 @@
 //	lease_activated   the holder                      in force, once
 //	lease_renewed     the holder                      in force; never shortens, keeps the term
 //	lease_revoked     by, or the coordinator          a principal holds; reason "expiry" is the
-//	                                                  coordinator's, from the lease's end on
+//	                                                  coordinator's, once the lease has ended
 //	lease_granted     the coordinator                 right behind lease_revoked, to the coordinator
 //	entry             the holder; any principal       in force and activated
 //	                  while the coordinator holds
@@ -39,8 +39,8 @@
 //	advice            the coordinator                 any time
 //	world_retired     whoever retired the world       while the coordinator holds; nothing comes behind
 //
-// A principal's lease is in force through its End. Entries' times never
-// decrease; they are judged by them alone, so whoever writes takes the later of
-// the clock and the last entry's time, and asks with that whether a lease has
-// ended.
+// A principal's lease is in force before its expiry. Entries' times never
+// decrease, and nothing else is asked whether a lease has ended: so whoever
+// writes takes the later of the clock and the last entry's time, and judges by
+// that.
 package journal

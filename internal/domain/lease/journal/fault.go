@@ -13,7 +13,7 @@ const (
 	RuleTime       Rule = "time"       // times never decrease
 	RuleEpoch      Rule = "epoch"      // a new writer raises the epoch by one, and nothing else changes it
 	RuleWriter     Rule = "writer"     // only who may act so does
-	RuleTerm       Rule = "term"       // a lease has power through its end, and a principal's once it is activated
+	RuleTerm       Rule = "term"       // a lease has power before its end, and a principal's once it is activated
 	RuleDetails    Rule = "details"    // details agree with the state that they speak of
 	RuleRetired    Rule = "retired"    // nothing comes behind the end of a world
 	RuleCheckpoint Rule = "checkpoint" // signed checkpoints hold

@@ -14,7 +14,7 @@ type State struct {
 
 	// Of a principal's lease; zero for the coordinator, whose lease has no end.
 	TermSeconds int64
-	ExpiresAt   time.Time
+	ExpiresAt   time.Time // until it is activated, not behind ActivateBy
 	ActivateBy  time.Time // kept when the lease is activated
 
 	Activated bool // the coordinator always is
@@ -33,18 +33,8 @@ func Begin(tenant domain.TenantID, world string) State {
 	return State{Hash: Root(tenant, world)}
 }
 
-// End is the last moment of the lease in force: its expiry, or the activation
-// deadline where that comes first and the lease is not activated. It is zero for
-// a lease without end, the coordinator's.
-func (s *State) End() time.Time {
-	if !s.Activated && s.ActivateBy.Before(s.ExpiresAt) && !s.ActivateBy.IsZero() {
-		return s.ActivateBy
-	}
-	return s.ExpiresAt
-}
-
-// Ended tells that the lease has no power any more at a time.
+// Ended tells whether the lease in force has no power any more at a time: a
+// principal's ends with the moment of its expiry, the coordinator's never.
 func (s *State) Ended(at time.Time) bool {
-	end := s.End()
-	return !end.IsZero() && at.After(end)
+	return !s.ExpiresAt.IsZero() && !at.Before(s.ExpiresAt)
 }

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"errors"
+	"maps"
 	"time"
 )
 
@@ -72,6 +73,9 @@ type Error struct {
 	Detail     string        // what is wrong and what to do
 	Fields     []Field       // the parts of the request at fault, if any
 	RetryAfter time.Duration // when a retry may succeed; 0 when it makes no sense
+	// Members are further facts for a program, by the name of their member in the
+	// answer (RFC 9457, section 3.2): the epoch that fenced a writer, say.
+	Members map[string]any
 
 	cause error
 }
@@ -98,6 +102,17 @@ func (e *Error) Because(cause error) *Error {
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
+	return &c
+}
+
+// With returns a copy of e that tells one more fact.
+func (e *Error) With(name string, value any) *Error {
+	c := *e
+	c.Members = maps.Clone(e.Members)
+	if c.Members == nil {
+		c.Members = map[string]any{}
+	}
+	c.Members[name] = value
 	return &c
 }
 

@@ -15,7 +15,7 @@ import (
 const (
 	maxShared    = 256              // decisions a transaction
 	maxWaiting   = 4096             // decisions that wait for the next one
-	maxUnderWay  = 2                // transactions at once
+	maxUnderWay  = 2                // transactions at once, unless Limit says otherwise
 	worthAnother = 16               // decisions that must wait for a second one to begin
 	flushTimeout = 10 * time.Second // the role's own statement timeout comes first
 
@@ -37,9 +37,12 @@ const (
 // back as a whole, each of its decisions is made again alone, so that one can't
 // fail its neighbours; decide must write every answer anew.
 type Sharer[D any] struct {
-	name   string
-	tracer trace.Tracer
-	decide func(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions []*D) error
+	name     string
+	tracer   trace.Tracer
+	underWay int // transactions at once
+	most     int // weight of a transaction's decisions; 0 for any
+	weigh    func(*D) int
+	decide   func(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions []*D) error
 
 	mu     sync.Mutex
 	queues map[queueKey]*queue[D]
@@ -70,7 +73,15 @@ type pending[D any] struct {
 // its span's.
 func NewSharer[D any](name string, tracer trace.Tracer,
 	decide func(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions []*D) error) *Sharer[D] {
-	return &Sharer[D]{name: name, tracer: tracer, decide: decide, queues: map[queueKey]*queue[D]{}}
+	return &Sharer[D]{name: name, tracer: tracer, underWay: maxUnderWay, decide: decide, queues: map[queueKey]*queue[D]{}}
+}
+
+// Limit bounds the transactions of one tenant on one database that are under way at
+// once, and the weight of the decisions in each. A decision that is heavier goes
+// alone.
+func (s *Sharer[D]) Limit(underWay, most int, weigh func(*D) int) *Sharer[D] {
+	s.underWay, s.most, s.weigh = underWay, most, weigh
+	return s
 }
 
 // Do makes the decisions, in shared transactions, and returns when all are made.
@@ -78,23 +89,31 @@ func NewSharer[D any](name string, tracer trace.Tracer,
 // the order given. A caller that goes away leaves its decisions to be made: it
 // gets ctx's error and must treat what they wrote as unknown.
 func (s *Sharer[D]) Do(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions ...*D) error {
-	all, err := s.enqueue(ctx, queueKey{db, tenant}, decisions)
-	if err != nil {
-		return err
-	}
-	for _, p := range all {
-		select {
-		case <-p.done:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	for _, p := range all {
-		if p.err != nil {
-			return p.err
+	for _, err := range s.DoEach(ctx, db, tenant, decisions...) {
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// DoEach is Do with the error of each decision.
+func (s *Sharer[D]) DoEach(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions ...*D) []error {
+	errs := make([]error, len(decisions))
+	all, err := s.enqueue(ctx, queueKey{db, tenant}, decisions)
+	for i := range errs {
+		if err == nil {
+			select {
+			case <-all[i].done:
+				errs[i] = all[i].err
+				continue
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+		errs[i] = err
+	}
+	return errs
 }
 
 func (s *Sharer[D]) enqueue(ctx context.Context, key queueKey, decisions []*D) ([]*pending[D], error) {
@@ -113,7 +132,7 @@ func (s *Sharer[D]) enqueue(ctx context.Context, key queueKey, decisions []*D) (
 		all[i] = &pending[D]{decision: d, ctx: ctx, done: make(chan struct{})}
 	}
 	q.waiting = append(q.waiting, all...)
-	if q.underWay == 0 && q.slow < maxSlow || q.underWay > 0 && q.underWay < maxUnderWay && len(q.waiting) >= worthAnother {
+	if q.underWay == 0 && q.slow < maxSlow || q.underWay > 0 && q.underWay < s.underWay && len(q.waiting) >= worthAnother {
 		q.underWay++
 		go s.flush(key, q)
 	}
@@ -150,7 +169,7 @@ func (s *Sharer[D]) flush(key queueKey, q *queue[D]) {
 func (s *Sharer[D]) take(key queueKey, q *queue[D]) []*pending[D] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := min(len(q.waiting), maxShared)
+	n := s.fitting(q.waiting)
 	if n == 0 {
 		q.underWay--
 		if q.underWay == 0 && q.slow == 0 {
@@ -161,6 +180,21 @@ func (s *Sharer[D]) take(key queueKey, q *queue[D]) []*pending[D] {
 	batch := q.waiting[:n:n]
 	q.waiting = q.waiting[n:]
 	return batch
+}
+
+// fitting is how many of those that wait share the next transaction.
+func (s *Sharer[D]) fitting(waiting []*pending[D]) int {
+	n := min(len(waiting), maxShared)
+	if s.weigh == nil {
+		return n
+	}
+	weight := 0
+	for i, p := range waiting[:n] {
+		if weight += s.weigh(p.decision); weight > s.most {
+			return max(i, 1)
+		}
+	}
+	return n
 }
 
 // outlast no longer counts a transaction that has outlasted patience, and lets

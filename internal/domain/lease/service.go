@@ -1,0 +1,97 @@
+package lease
+
+import (
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// Bounds of what a caller may ask for, and what it gets if it doesn't ask.
+const (
+	DefaultTerm    = 30 * time.Second
+	MinTerm        = 5 * time.Second
+	MaxTerm        = time.Hour // above a minute a crashed holder stalls its world for longer than that
+	DefaultReplay  = time.Minute
+	MaxReplay      = 10 * time.Minute // from the handoff to the activation
+	MaxWait        = time.Minute      // in the waiting line, in one request
+	MaxEntries     = 1000             // a request
+	MaxPayload     = 1 << 20          // bytes of all payloads of a request
+	MaxRenewals    = 1000             // a request
+	maxRequestID   = 64               // bytes
+	maxReason      = 200              // characters
+	coalesce       = 10 * time.Second // between two journaled rejections of one principal
+	maxWaitedBytes = 32 << 20         // of payloads that wait, of one tenant on one database
+	maxFlushBytes  = 4 << 20          // of payloads in one transaction
+	busyTimeout    = 5 * time.Second  // for a head that another process holds
+)
+
+// Secrets derives what is shown once. keyID says which server key did, and
+// stays with the row.
+type Secrets interface {
+	Derive(parts ...string) (secret []byte, keyID string)
+	DeriveWith(keyID string, parts ...string) (secret []byte, ok bool)
+}
+
+// Options are what a Service may be given. The zero value is production's.
+type Options struct {
+	Tracing trace.TracerProvider
+	Purpose tenancy.Purpose // tenancy.Serve if ""
+}
+
+// Service is the coordinator of all tenants' worlds.
+type Service struct {
+	router  *postgres.Router
+	purpose tenancy.Purpose
+	secrets Secrets
+	tracer  trace.Tracer
+
+	deciding *tenancy.Sharer[decision]
+	backlog  *backlog
+	hub      *hub
+}
+
+// New makes the coordinator over the router's data databases.
+func New(router *postgres.Router, secrets Secrets, options Options) *Service {
+	if options.Tracing == nil {
+		options.Tracing = otel.GetTracerProvider()
+	}
+	if options.Purpose == "" {
+		options.Purpose = tenancy.Serve
+	}
+	s := &Service{
+		router:  router,
+		purpose: options.Purpose,
+		secrets: secrets,
+		tracer:  options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/lease"),
+		backlog: newBacklog(),
+		hub:     newHub(),
+	}
+	s.deciding = tenancy.NewSharer("lease.decide", s.tracer, s.decideAll).Limit(1, maxFlushBytes, (*decision).weight)
+	return s
+}
+
+// worldRef names a world and the number where everything of it stands.
+type worldRef struct {
+	number domain.Number
+	id     string
+}
+
+func (s *Service) entry(tenant domain.TenantID, numbers ...domain.Number) tenancy.Entry {
+	return tenancy.Entry{Tenant: tenant, Numbers: numbers, Purpose: s.purpose}
+}
+
+// actorOf is the caller as the journal names it: issuer and subject, which
+// survive the rotation of its keys.
+func actorOf(scope tenancy.Scope) journal.Actor {
+	kind := journal.ActorPrincipal
+	if scope.IsOperator() {
+		kind = journal.ActorOperator
+	}
+	return journal.Actor{Type: kind, Issuer: journal.HoldfastIssuer, Subject: scope.Principal.String()}
+}

@@ -62,3 +62,15 @@ func (a Actor) wrong() string {
 		return ""
 	}
 }
+
+// appendJSON appends RFC 8785 JSON.
+func (a Actor) appendJSON(dst []byte) []byte {
+	dst = append(dst, '{')
+	if a.Issuer != "" {
+		dst = append(appendMember(dst, `"issuer":`, a.Issuer), ',')
+	}
+	if a.Subject != "" {
+		dst = append(appendMember(dst, `"subject":`, a.Subject), ',')
+	}
+	return append(appendMember(dst, `"type":`, string(a.Type)), '}')
+}

@@ -37,6 +37,8 @@ func (s *State) links(e *Entry) *Fault {
 		return broken(RuleRetired, "the world was retired at position %d", s.Position)
 	case e.Position != s.Position+1:
 		return broken(RulePosition, "it comes behind position %d", s.Position)
+	case e.Hash != e.Chain(s.Hash) && s.Position == 0:
+		return broken(RuleChain, "the hash is not that of this entry as the first of this tenant's world")
 	case e.Hash != e.Chain(s.Hash):
 		return broken(RuleChain, "the hash is not that of this entry behind the one in front")
 	default:

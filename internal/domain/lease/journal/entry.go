@@ -56,17 +56,9 @@ func (e *Entry) headerSize() int {
 
 // appendHeader writes the members in the order of RFC 8785, section 3.2.3.
 func (e *Entry) appendHeader(dst []byte) []byte {
-	dst = append(dst, `{"actor":{`...)
-	if e.Actor.Issuer != "" {
-		dst = appendMember(dst, `"issuer":`, e.Actor.Issuer)
-		dst = append(dst, ',')
-	}
-	if e.Actor.Subject != "" {
-		dst = appendMember(dst, `"subject":`, e.Actor.Subject)
-		dst = append(dst, ',')
-	}
-	dst = appendMember(dst, `"type":`, string(e.Actor.Type))
-	dst = append(dst, `},"at":"`...)
+	dst = append(dst, `{"actor":`...)
+	dst = e.Actor.appendJSON(dst)
+	dst = append(dst, `,"at":"`...)
 	dst = appendTime(dst, e.At)
 	dst = append(dst, `","details":`...)
 	dst = append(dst, e.Details...)

@@ -72,6 +72,9 @@ CREATE TABLE journal (
 );
 -- An entry id is used once in its world, for good.
 CREATE UNIQUE INDEX journal_entry_ids ON journal (tenant_id, number, world_id, entry_id) WHERE entry_id IS NOT NULL;
+-- Who had the lease at a position: the last of these up to it.
+CREATE INDEX journal_writers ON journal (tenant_id, number, world_id, position)
+    WHERE kind IN ('world_created', 'lease_granted', 'lease_handed_off');
 
 -- Rejected appends that are counted but not journaled yet, by who presented what.
 -- A row stays for as long as its next rejection would be counted.

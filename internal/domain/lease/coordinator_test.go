@@ -79,7 +79,7 @@ func (c *coordinator) world(t testing.TB, id string) string {
 // take acquires and activates a lease.
 func (c *coordinator) take(t testing.TB, world string) Authority {
 	t.Helper()
-	grant, err := c.Acquire(t.Context(), c.scope, world, Acquire{RequestID: fmt.Sprint("request-", time.Now().UnixNano())})
+	grant, err := c.Acquire(t.Context(), c.scope, world, Acquire{RequestID: fmt.Sprint("request-", time.Now().UnixNano()), Term: MaxTerm})
 	if err != nil {
 		t.Fatalf("acquire %s: %v", world, err)
 	}

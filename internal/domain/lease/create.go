@@ -137,15 +137,13 @@ func (s *Service) RetireWorld(ctx context.Context, scope tenancy.Scope, id strin
 		return errNoWorld
 	}
 	return s.decide(ctx, scope.Tenant, &decision{world: ref, line: true, decide: func(w *locked) error {
-		if w.Retired {
-			return errNoWorld
-		}
 		if !w.Holder.IsCoordinator() {
 			return errHeld.After(w.ExpiresAt.Sub(w.now))
 		}
 		for i := range w.waiters {
 			w.waiters[i].gone = true
 		}
+		w.closeRejections()
 		w.note(journal.KindWorldRetired, w.Epoch, actorOf(scope), journal.Retired{})
 		return nil
 	}})

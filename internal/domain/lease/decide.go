@@ -326,7 +326,9 @@ func (t *turn) decide() {
 	}
 	t.locked.settle()
 	for _, d := range t.decisions {
-		d.refused = d.decide(t.locked)
+		if d.absent = t.locked.Retired; !d.absent { // by the one before
+			d.refused = d.decide(t.locked)
+		}
 	}
 	t.locked.tidyLine()
 }

@@ -67,6 +67,16 @@ func (w *locked) journalRejection(caller journal.Actor, r *rejection) {
 	r.pending, r.journaledAt, r.changed = 0, w.now, true
 }
 
+// closeRejections journals all that is counted, due or not, and forgets the
+// principals.
+func (w *locked) closeRejections() {
+	for caller, r := range inOrder(w.rejections) {
+		r.journaledAt = time.Time{}
+		w.journalRejection(caller, r)
+	}
+	w.rejected, w.changed = false, true
+}
+
 // quiet tells whether nothing is left to count here.
 func (w *locked) quiet() bool {
 	for _, r := range w.rejections {

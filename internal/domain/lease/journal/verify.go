@@ -32,7 +32,7 @@ func Verify(r io.Reader, tenant domain.TenantID, world string, checkpoints []Che
 	state := Begin(tenant, world)
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
-	for lines.Scan() {
+	for lines.Scan() && lines.Err() == nil { // where reading failed, Scan gives half a line first
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -38,8 +37,9 @@ func (d *decision) weight() int { return d.bytes }
 // decide makes one decision on a world. An id that was never a world's, or is
 // retired, is errNoWorld.
 //
-// A head that another process holds is not waited for, which would hold up
-// everybody in the transaction, but asked for again a little later.
+// A head that another process holds is not waited for where that would hold up
+// others: its decisions are asked for again, by turns in a transaction that waits a
+// little for its heads and, if that was in vain, beside the others.
 func (s *Service) decide(ctx context.Context, tenant domain.TenantID, d *decision) error {
 	return s.decideEach(ctx, s.router.Database(d.world.number), tenant, []*decision{d})[0]
 }
@@ -52,14 +52,14 @@ func (s *Service) decideEach(ctx context.Context, db *postgres.Database, tenant 
 	for i := range all {
 		asked[i] = i
 	}
-	pause := time.Millisecond
-	for began := time.Now(); ; pause = min(2*pause, maxPause) {
+	sharer, other := s.deciding, s.queueing
+	for began := time.Now(); ; sharer, other = other, sharer {
 		again := make([]*decision, len(asked))
 		for k, i := range asked {
 			again[k] = all[i]
 		}
 		var busy []int
-		for k, err := range s.deciding.DoEach(ctx, db, tenant, again...) {
+		for k, err := range sharer.DoEach(ctx, db, tenant, again...) {
 			switch i := asked[k]; {
 			case err != nil:
 				outcomes[i] = err
@@ -72,12 +72,8 @@ func (s *Service) decideEach(ctx context.Context, db *postgres.Database, tenant 
 		if asked = busy; len(asked) == 0 {
 			return outcomes
 		}
-		time.Sleep(pause/2 + rand.N(pause))
 	}
 }
-
-// maxPause is how long a head that another process held is left alone.
-const maxPause = 32 * time.Millisecond
 
 var errBusy = domain.Unavailable("world_busy",
 	"Another server is busy with this world. Nothing was changed; try again.").After(time.Second)
@@ -92,14 +88,20 @@ func (d *decision) outcome() error {
 	return d.refused
 }
 
-// Heads are locked in key order, and those that another process holds are left
-// out.
-const sqlLockHeads = `
+// Heads are locked in key order. sqlLockHeads leaves out those that another process
+// holds.
+const (
+	sqlLockHeads     = headsToLock + ` FOR NO KEY UPDATE SKIP LOCKED) w`
+	sqlQueueForHeads = headsToLock + ` FOR NO KEY UPDATE) w`
+	headsToLock      = `
 SELECT p.ordinal, ` + headColumns + `
   FROM unnest($2::smallint[], $3::text[]) WITH ORDINALITY AS p (number, world_id, ordinal)
  CROSS JOIN LATERAL (SELECT w.* FROM worlds w
-                      WHERE w.tenant_id = $1 AND w.number = p.number AND w.world_id = p.world_id
-                        FOR NO KEY UPDATE SKIP LOCKED) w`
+                      WHERE w.tenant_id = $1 AND w.number = p.number AND w.world_id = p.world_id`
+
+	// sqlWaitLittle bounds how long the transaction waits for a head.
+	sqlWaitLittle = `SELECT set_config('lock_timeout', '50ms', true) WHERE $1::uuid IS NOT NULL`
+)
 
 const sqlWhichExist = `
 SELECT p.ordinal
@@ -121,12 +123,30 @@ type turn struct {
 	exists    bool
 }
 
-func (s *Service) decideAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*decision) error {
+// decideBeside leaves out the worlds whose heads another process holds.
+func (s *Service) decideBeside(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*decision) error {
+	return s.decideAll(ctx, db, tenant, all, false)
+}
+
+// decideInTurn queues for the heads that another process holds. If one of them
+// isn't to be had soon, all are busy: the others are tried beside it again.
+func (s *Service) decideInTurn(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*decision) error {
+	err := s.decideAll(ctx, db, tenant, all, true)
+	if domain.CodeOf(err) != "database_busy" {
+		return err
+	}
+	for _, d := range all {
+		d.busy = true
+	}
+	return nil
+}
+
+func (s *Service) decideAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*decision, wait bool) error {
 	turns, numbers := takeTurns(all)
 	var told []worldRef
 	err := tenancy.Run(ctx, db, s.entry(tenant, numbers...), func(ctx context.Context, tx *tenancy.Tx) error {
 		f := &flush{tx, turns}
-		if err := f.look(ctx); err != nil {
+		if err := f.look(ctx, wait); err != nil {
 			return err
 		}
 		var err error
@@ -180,12 +200,17 @@ func (c *worldColumns) add(t *turn) {
 }
 
 // look locks the heads, and then reads what the decisions rest on, and the clock.
-func (f *flush) look(ctx context.Context) error {
+func (f *flush) look(ctx context.Context, wait bool) error {
 	var asked worldColumns
 	for _, t := range f.worlds {
 		asked.add(t)
 	}
-	f.tx.Queue(sqlLockHeads, asked.numbers, asked.ids).Query(func(rows pgx.Rows) error {
+	lock := sqlLockHeads
+	if wait {
+		lock = sqlQueueForHeads
+		f.tx.Queue(sqlWaitLittle)
+	}
+	f.tx.Queue(lock, asked.numbers, asked.ids).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var ordinal int64
 			w := &locked{known: map[string]knownEntry{}, rejections: map[journal.Actor]*rejection{}}

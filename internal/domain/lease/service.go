@@ -52,6 +52,7 @@ type Service struct {
 	tracer  trace.Tracer
 
 	deciding *tenancy.Sharer[decision]
+	queueing *tenancy.Sharer[decision] // of worlds that another process was found busy with
 	backlog  *backlog
 	hub      *hub
 }
@@ -72,7 +73,8 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 		backlog: newBacklog(),
 		hub:     newHub(),
 	}
-	s.deciding = tenancy.NewSharer("lease.decide", s.tracer, s.decideAll).Limit(1, maxFlushBytes, (*decision).weight)
+	s.deciding = tenancy.NewSharer("lease.decide", s.tracer, s.decideBeside).Limit(1, maxFlushBytes, (*decision).weight)
+	s.queueing = tenancy.NewSharer("lease.decide_in_turn", s.tracer, s.decideInTurn).Limit(1, maxFlushBytes, (*decision).weight)
 	return s
 }
 

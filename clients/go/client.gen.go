@@ -111,6 +111,24 @@ func (e ImportDeviceStatus) Valid() bool {
 	}
 }
 
+// Defines values for LeaseHandoffTo.
+const (
+	HandOffToCoordinator LeaseHandoffTo = "coordinator"
+	HandOffToNext        LeaseHandoffTo = "next"
+)
+
+// Valid indicates whether the value is a known member of the LeaseHandoffTo enum.
+func (e LeaseHandoffTo) Valid() bool {
+	switch e {
+	case HandOffToCoordinator:
+		return true
+	case HandOffToNext:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewTenantHandlePolicy.
 const (
 	ASCII   NewTenantHandlePolicy = "ascii"
@@ -276,6 +294,50 @@ type APIKeyPage struct {
 // APIKeySecret The API key itself, `hf_<id>_<secret>`. It is shown once.
 type APIKeySecret = string
 
+// AppendReceipt defines model for AppendReceipt.
+type AppendReceipt struct {
+	// ChainHash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
+	// entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
+	// its digest. Before the first entry it is that of `holdfast-journal-v1`, the tenant's id and
+	// the world's id, each ended by a line feed.
+	//
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ChainHash ChainHash `json:"chain_hash"`
+
+	// Epoch Of the last of them.
+	//
+	// Example: 2
+	Epoch int64 `json:"epoch"`
+
+	// Positions Of the entries, in their order.
+	//
+	// Example: [24,25]
+	Positions []int64 `json:"positions"`
+
+	// Replayed Whether an earlier request wrote them.
+	Replayed bool `json:"replayed"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
+
+// AppendVerdict defines model for AppendVerdict.
+type AppendVerdict struct {
+	Accepted bool `json:"accepted"`
+
+	// Lease Who has the write lease. With `position` asked for there is a `proof`, and nothing else that
+	// isn't required.
+	Lease Lease `json:"lease"`
+
+	// Refusal Why not, as a problem would say it.
+	Refusal *LeaseRefusal `json:"refusal,omitempty"`
+}
+
 // AskedSweep defines model for AskedSweep.
 type AskedSweep struct {
 	// AlreadyAsked One was waiting or under way already, and no other was added.
@@ -324,6 +386,14 @@ type BatchResult struct {
 type BatchResults struct {
 	Results []BatchResult `json:"results"`
 }
+
+// ChainHash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
+// entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
+// its digest. Before the first entry it is that of `holdfast-journal-v1`, the tenant's id and
+// the world's id, each ended by a line feed.
+//
+// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+type ChainHash = string
 
 // Check defines model for Check.
 type Check struct {
@@ -669,6 +739,11 @@ type FieldError struct {
 	Pointer string `json:"pointer"`
 }
 
+// HoldfastLease An epoch in decimal digits, a dot, and the lease's secret.
+//
+// Example: 2.wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
+type HoldfastLease = string
+
 // ID A UUID (RFC 9562) in lower case.
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
@@ -838,6 +913,111 @@ type ImportResult struct {
 	Result string `json:"result"`
 }
 
+// JournalActor Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+type JournalActor struct {
+	// Issuer `holdfast` for those that it keeps itself; absent for the coordinator.
+	//
+	// Example: holdfast
+	Issuer string `json:"issuer,omitempty"`
+
+	// Subject The principal's or operator's id, from this issuer; absent for the coordinator.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	Subject string `json:"subject,omitempty"`
+
+	// Type `coordinator`, `principal` or `operator`.
+	//
+	// Example: principal
+	Type string `json:"type"`
+}
+
+// JournalDetails The kind's own. Of an `entry`, `format`: `json` or `bytes`. Of a lease's, its `epoch` and who
+// has it; term and expiry are absent for the coordinator.
+//
+// Example: {"format":"bytes"}
+type JournalDetails = json.RawMessage
+
+// JournalEntry defines model for JournalEntry.
+type JournalEntry struct {
+	// Actor Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Actor JournalActor `json:"actor"`
+
+	// At With exactly six digits behind the point. It never falls.
+	//
+	// Example: 2026-11-30T12:00:00.000000Z
+	At time.Time `json:"at"`
+
+	// Details The kind's own. Of an `entry`, `format`: `json` or `bytes`. Of a lease's, its `epoch` and who
+	// has it; term and expiry are absent for the coordinator.
+	//
+	//
+	// Example: {"format":"bytes"}
+	Details JournalDetails `json:"details"`
+
+	// Digest SHA-256 of the payload, in hexadecimal.
+	//
+	// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+	Digest string `json:"digest"`
+
+	// EntryID As it was sent; absent where there was none.
+	//
+	// Example: turn-4711
+	EntryID string `json:"entry_id,omitempty"`
+
+	// Epoch In force behind this entry.
+	//
+	// Example: 2
+	Epoch int64 `json:"epoch"`
+
+	// Hash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
+	// entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
+	// its digest. Before the first entry it is that of `holdfast-journal-v1`, the tenant's id and
+	// the world's id, each ended by a line feed.
+	//
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Hash ChainHash `json:"hash"`
+
+	// JSON Any JSON value. It is kept as its RFC 8785 bytes, so a number must be one that a double
+	// holds: another is 422 `json_number_inexact`.
+	JSON JournalJSON `json:"json,omitempty"`
+
+	// Kind `entry` is the tenant's own. The rest is Holdfast's: `world_created`, `lease_granted`,
+	// `lease_renewed`, `lease_revoked`, `lease_handed_off`, `lease_activated`,
+	// `append_rejected`, `advice` and `world_retired`.
+	//
+	//
+	// Example: entry
+	Kind string `json:"kind"`
+
+	// Payload In base64; of an `entry` in bytes.
+	//
+	// Example: aGVsbG8=
+	Payload []byte `json:"payload,omitempty"`
+
+	// Position From 1, without a gap.
+	//
+	// Example: 24
+	Position int64 `json:"position"`
+}
+
+// JournalJSON Any JSON value. It is kept as its RFC 8785 bytes, so a number must be one that a double
+// holds: another is 422 `json_number_inexact`.
+type JournalJSON = json.RawMessage
+
+// JournalPage defines model for JournalPage.
+type JournalPage struct {
+	Entries []JournalEntry `json:"entries"`
+
+	// More Whether others stand behind these already.
+	More bool `json:"more"`
+
+	// Position Of the journal's last entry.
+	Position int64 `json:"position"`
+}
+
 // Jwk defines model for Jwk.
 type Jwk struct {
 	// Alg Example: EdDSA
@@ -872,6 +1052,261 @@ type KeyCount struct {
 	//
 	// Example: handle
 	Family string `json:"family"`
+}
+
+// Lease Who has the write lease. With `position` asked for there is a `proof`, and nothing else that
+// isn't required.
+type Lease struct {
+	// ActivateBy By when the lease had to be activated; absent for the coordinator.
+	ActivateBy *time.Time `json:"activate_by,omitempty"`
+
+	// Activated Whether the holder may write already. The coordinator always may.
+	Activated *bool `json:"activated,omitempty"`
+
+	// At When it was so, by the clock that decides.
+	At *time.Time `json:"at,omitempty"`
+
+	// ChainHash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
+	// entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
+	// its digest. Before the first entry it is that of `holdfast-journal-v1`, the tenant's id and
+	// the world's id, each ended by a line feed.
+	//
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ChainHash *ChainHash `json:"chain_hash,omitempty"`
+
+	// Epoch It grows by one with every change of the writer, and never falls.
+	//
+	// Example: 2
+	Epoch int64 `json:"epoch"`
+
+	// ExpiresAt Absent for the coordinator.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// GrantedPosition Of the entry that made the holder the writer.
+	GrantedPosition *int64 `json:"granted_position,omitempty"`
+
+	// Holder Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Holder JournalActor `json:"holder"`
+
+	// Position Of the journal's last entry, or the one that was asked for.
+	//
+	// Example: 17
+	Position int64         `json:"position"`
+	Proof    *JournalEntry `json:"proof,omitempty"`
+
+	// RemainingMs Milliseconds until then, rounded down; absent for the coordinator.
+	//
+	// Example: 21934
+	RemainingMs *int64 `json:"remaining_ms,omitempty"`
+
+	// RenewedPosition Of the last grant, handoff or renewal. A revocation names it.
+	RenewedPosition *int64 `json:"renewed_position,omitempty"`
+
+	// TermSeconds Absent for the coordinator, whose lease has no end.
+	//
+	// Example: 30
+	TermSeconds *int64 `json:"term_seconds,omitempty"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+
+	// WrittenPosition Of the last entry that a tenant wrote or that changed the writer. `if_position` is compared with it.
+	WrittenPosition *int64 `json:"written_position,omitempty"`
+}
+
+// LeaseActivation defines model for LeaseActivation.
+type LeaseActivation struct {
+	// ChainHash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
+	// entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
+	// its digest. Before the first entry it is that of `holdfast-journal-v1`, the tenant's id and
+	// the world's id, each ended by a line feed.
+	//
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ChainHash ChainHash `json:"chain_hash"`
+
+	// ReplayedPosition The handoff's.
+	//
+	// Example: 17
+	ReplayedPosition int64 `json:"replayed_position"`
+}
+
+// LeaseGrant defines model for LeaseGrant.
+type LeaseGrant struct {
+	ActivateBy time.Time `json:"activate_by"`
+
+	// Activated Whether it is activated already, since an earlier request with the same id.
+	Activated bool `json:"activated"`
+
+	// Epoch Example: 2
+	Epoch     int64     `json:"epoch"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// HandoffPosition Of the entry that made the caller the writer. The replay goes through it.
+	//
+	// Example: 17
+	HandoffPosition int64 `json:"handoff_position"`
+
+	// RemainingMs Milliseconds until the lease expires, rounded down. Count them from when the request
+	// was sent, by a clock that isn't set, and stop writing before they end.
+	//
+	//
+	// Example: 29998
+	RemainingMs int64 `json:"remaining_ms"`
+
+	// Secret Of this lease, for `Holdfast-Lease`. It stands nowhere else.
+	//
+	// Example: wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
+	Secret string `json:"secret"`
+
+	// TermSeconds Example: 30
+	TermSeconds int64 `json:"term_seconds"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
+
+// LeaseHandoff defines model for LeaseHandoff.
+type LeaseHandoff struct {
+	// To `next` is the first that stands in line.
+	To LeaseHandoffTo `json:"to"`
+}
+
+// LeaseHandoffTo `next` is the first that stands in line.
+type LeaseHandoffTo string
+
+// LeaseRefusal Why not, as a problem would say it.
+type LeaseRefusal struct {
+	// Code Stable, for programs.
+	//
+	// Example: fenced
+	Code string `json:"code"`
+
+	// Detail What is wrong and what to do, for people.
+	Detail string `json:"detail"`
+
+	// Epoch That is in force.
+	Epoch *int64 `json:"epoch,omitempty"`
+
+	// Holder Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Holder *JournalActor `json:"holder,omitempty"`
+
+	// RetryAfter Seconds after which a retry may succeed. Absent where a retry makes no sense.
+	RetryAfter *int `json:"retry_after,omitempty"`
+}
+
+// LeaseRenewal defines model for LeaseRenewal.
+type LeaseRenewal struct {
+	// Epoch Example: 2
+	Epoch     int64     `json:"epoch"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// RemainingMs Milliseconds until then, rounded down. Count them from when the request was sent.
+	//
+	// Example: 29998
+	RemainingMs int64 `json:"remaining_ms"`
+
+	// TermSeconds Example: 30
+	TermSeconds int64 `json:"term_seconds"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
+
+// LeaseRenewalResult Either the renewal or the refusal.
+type LeaseRenewalResult struct {
+	// Refusal Why not, as a problem would say it.
+	Refusal *LeaseRefusal `json:"refusal,omitempty"`
+	Renewal *LeaseRenewal `json:"renewal,omitempty"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
+
+// LeaseRenewalResults defines model for LeaseRenewalResults.
+type LeaseRenewalResults struct {
+	Results []LeaseRenewalResult `json:"results"`
+}
+
+// LeaseRenewals defines model for LeaseRenewals.
+type LeaseRenewals struct {
+	Renewals []LeaseToRenew `json:"renewals"`
+}
+
+// LeaseRequest defines model for LeaseRequest.
+type LeaseRequest struct {
+	// ActivateWithinSeconds How long the replay may take.
+	ActivateWithinSeconds *int64 `json:"activate_within_seconds,omitempty"`
+
+	// RequestID The caller's own, fresh for each lease. A retry has the same one.
+	//
+	// Example: node-3/boot-17/north-7
+	RequestID string `json:"request_id"`
+
+	// Takeover Take it also from a lease of the caller's own principal.
+	Takeover *bool `json:"takeover,omitempty"`
+
+	// TermSeconds How long the lease lasts without a renewal. A holder that crashes stalls its world for
+	// so long.
+	TermSeconds *int64 `json:"term_seconds,omitempty"`
+
+	// WaitSeconds How long to stand in line, if the lease isn't free.
+	WaitSeconds *int64 `json:"wait_seconds,omitempty"`
+}
+
+// LeaseRevocation defines model for LeaseRevocation.
+type LeaseRevocation struct {
+	// Epoch Of the lease that was looked at.
+	//
+	// Example: 2
+	Epoch int64 `json:"epoch"`
+
+	// Reason In plain words. `expiry` is Holdfast's own.
+	//
+	// Example: The node hangs.
+	Reason string `json:"reason"`
+
+	// RenewedPosition Of its last renewal then.
+	//
+	// Example: 21
+	RenewedPosition int64 `json:"renewed_position"`
+}
+
+// LeaseToRenew defines model for LeaseToRenew.
+type LeaseToRenew struct {
+	// Epoch Example: 2
+	Epoch int64 `json:"epoch"`
+
+	// Secret Of the lease, as the grant told it.
+	//
+	// Example: wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
+	Secret string `json:"secret"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
 }
 
 // Liveness defines model for Liveness.
@@ -951,6 +1386,33 @@ type NewEmailChange struct {
 	Email string `json:"email"`
 }
 
+// NewEntries defines model for NewEntries.
+type NewEntries struct {
+	Entries []NewEntry `json:"entries"`
+
+	// IfPosition Of the last entry that a tenant wrote or that changed the writer, as the caller knows
+	// the journal: renewals, advice and evidence don't count. Without it the entries are
+	// written wherever the journal ends.
+	IfPosition *int64 `json:"if_position,omitempty"`
+}
+
+// NewEntry With exactly one of `payload` and `json`; otherwise 422 `payload_not_one`.
+type NewEntry struct {
+	// EntryID The caller's own, by which a repeated request finds its entries.
+	//
+	// Example: turn-4711
+	EntryID string `json:"entry_id,omitempty"`
+
+	// JSON Any JSON value. It is kept as its RFC 8785 bytes, so a number must be one that a double
+	// holds: another is 422 `json_number_inexact`.
+	JSON JournalJSON `json:"json,omitempty"`
+
+	// Payload Bytes, in base64 (RFC 4648, section 4) with padding and without line breaks. There may be none.
+	//
+	// Example: aGVsbG8=
+	Payload *[]byte `json:"payload,omitempty"`
+}
+
 // NewPrincipal defines model for NewPrincipal.
 type NewPrincipal struct {
 	// Name Unique within the tenant, or among the operators. Two-person rules compare it.
@@ -1009,6 +1471,20 @@ type NewTenantHandlePolicy string
 // NewTenantIdentityState Whether the namespace serves from the beginning, or takes only imports until it is
 // opened.
 type NewTenantIdentityState string
+
+// NewWorld defines model for NewWorld.
+type NewWorld struct {
+	// AdviseSpill Whether Holdfast may advise, in the journal, to take the world over while it is hot, and
+	// to hand it back once it isn't.
+	AdviseSpill *bool `json:"advise_spill,omitempty"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
 
 // NextCursor Where the next page begins; absent on the last.
 type NextCursor = string
@@ -1071,7 +1547,7 @@ type PrincipalPage struct {
 	Principals []Principal `json:"principals"`
 }
 
-// Problem An RFC 9457 problem.
+// Problem An RFC 9457 problem. What isn't required is there where an operation says so.
 type Problem struct {
 	// Code Stable, for programs.
 	//
@@ -1081,9 +1557,33 @@ type Problem struct {
 	// Detail What is wrong and what to do, for people.
 	Detail string `json:"detail"`
 
+	// EntryID That stands for another payload.
+	EntryID *string `json:"entry_id,omitempty"`
+
+	// Epoch Of the lease that is in force, where that is why.
+	//
+	// Example: 3
+	Epoch *int64 `json:"epoch,omitempty"`
+
 	// Errors The parts of the request at fault.
-	Errors    *[]FieldError `json:"errors,omitempty"`
-	RequestID string        `json:"request_id"`
+	Errors *[]FieldError `json:"errors,omitempty"`
+
+	// HandoffPosition Through which the journal must be replayed.
+	HandoffPosition *int64 `json:"handoff_position,omitempty"`
+
+	// Holder Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Holder *JournalActor `json:"holder,omitempty"`
+
+	// Known The ids of the entries that are in the journal.
+	Known *[]string `json:"known,omitempty"`
+
+	// Position Of the journal's last entry that counts for `if_position`.
+	Position *int64 `json:"position,omitempty"`
+
+	// RenewedPosition Of the lease's last renewal, where it has changed.
+	RenewedPosition *int64 `json:"renewed_position,omitempty"`
+	RequestID       string `json:"request_id"`
 
 	// Status Example: 409
 	Status int `json:"status"`
@@ -1323,6 +1823,70 @@ type Violation struct {
 	RecordID *string `json:"record_id"`
 }
 
+// World defines model for World.
+type World struct {
+	AdviseSpill bool      `json:"advise_spill"`
+	CreatedAt   time.Time `json:"created_at"`
+
+	// Epoch Of the last entry.
+	//
+	// Example: 2
+	Epoch int64 `json:"epoch"`
+
+	// Holder Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Holder JournalActor `json:"holder"`
+
+	// Position Of the journal's last entry.
+	//
+	// Example: 17
+	Position int64 `json:"position"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
+
+// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+// with a letter or a digit.
+//
+// Example: north-7
+type WorldID = string
+
+// WorldPage defines model for WorldPage.
+type WorldPage struct {
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+	Worlds     []World     `json:"worlds"`
+}
+
+// WriterChange defines model for WriterChange.
+type WriterChange struct {
+	// Epoch From there on.
+	//
+	// Example: 3
+	Epoch int64 `json:"epoch"`
+
+	// Holder Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Holder JournalActor `json:"holder"`
+
+	// Position Of the entry that made the new writer.
+	//
+	// Example: 23
+	Position int64 `json:"position"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
+
 // AccountID A UUID (RFC 9562) in lower case.
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
@@ -1359,6 +1923,11 @@ type Limit = int64
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type OperatorID = ID
+
+// OptionalHoldfastLease An epoch in decimal digits, a dot, and the lease's secret.
+//
+// Example: 2.wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
+type OptionalHoldfastLease = HoldfastLease
 
 // OptionalIfMatch defines model for OptionalIfMatch.
 type OptionalIfMatch = string
@@ -1570,6 +2139,67 @@ type CreateAPIKeyParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListWorldsParams defines parameters for ListWorlds.
+type ListWorldsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ReadJournalParams defines parameters for ReadJournal.
+type ReadJournalParams struct {
+	// After The position behind which to begin; 0, as without it, for the first entry.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many at most: 1 to 1,000 as JSON, 100 without it; 1 to 100,000 as lines, as many as
+	// that without it. What lies outside is moved to the nearest bound. What is no integer of
+	// 64 bits is 422.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// AppendEntriesParams defines parameters for AppendEntries.
+type AppendEntriesParams struct {
+	// HoldfastLease The lease that the caller holds, `<epoch>.<secret>`, as the grant told them; absent while
+	// the coordinator holds. Another form is 400 `lease_malformed`.
+	HoldfastLease *OptionalHoldfastLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// CheckAppendParams defines parameters for CheckAppend.
+type CheckAppendParams struct {
+	// HoldfastLease The lease that the caller holds, `<epoch>.<secret>`, as the grant told them; absent while
+	// the coordinator holds. Another form is 400 `lease_malformed`.
+	HoldfastLease *OptionalHoldfastLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// GetLeaseParams defines parameters for GetLease.
+type GetLeaseParams struct {
+	// Position A position of the journal, from 1.
+	Position *int64 `form:"position,omitempty" json:"position,omitempty"`
+}
+
+// ActivateLeaseParams defines parameters for ActivateLease.
+type ActivateLeaseParams struct {
+	// HoldfastLease The lease that the caller holds, `<epoch>.<secret>`, as the grant told them. Another form is
+	// 400 `lease_malformed`.
+	HoldfastLease HoldfastLease `json:"Holdfast-Lease"`
+}
+
+// HandOffLeaseParams defines parameters for HandOffLease.
+type HandOffLeaseParams struct {
+	// HoldfastLease The lease that the caller holds, `<epoch>.<secret>`, as the grant told them. Another form is
+	// 400 `lease_malformed`.
+	HoldfastLease HoldfastLease `json:"Holdfast-Lease"`
+}
+
+// RenewLeaseParams defines parameters for RenewLease.
+type RenewLeaseParams struct {
+	// HoldfastLease The lease that the caller holds, `<epoch>.<secret>`, as the grant told them. Another form is
+	// 400 `lease_malformed`.
+	HoldfastLease HoldfastLease `json:"Holdfast-Lease"`
+}
+
 // CreateAccountJSONRequestBody defines body for CreateAccount for application/json ContentType.
 type CreateAccountJSONRequestBody = NewAccount
 
@@ -1609,6 +2239,9 @@ type PatchDeviceJSONRequestBody = DevicePatch
 // PatchDeviceApplicationMergePatchPlusJSONRequestBody defines body for PatchDevice for application/merge-patch+json ContentType.
 type PatchDeviceApplicationMergePatchPlusJSONRequestBody = DevicePatch
 
+// RenewLeasesJSONRequestBody defines body for RenewLeases for application/json ContentType.
+type RenewLeasesJSONRequestBody = LeaseRenewals
+
 // AuthorizeDeviceFormdataRequestBody defines body for AuthorizeDevice for application/x-www-form-urlencoded ContentType.
 type AuthorizeDeviceFormdataRequestBody = DeviceAuthorizationRequest
 
@@ -1638,6 +2271,27 @@ type CreatePrincipalJSONRequestBody = NewPrincipal
 
 // CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
 type CreateAPIKeyJSONRequestBody = NewAPIKey
+
+// RevokeTenantLeaseJSONRequestBody defines body for RevokeTenantLease for application/json ContentType.
+type RevokeTenantLeaseJSONRequestBody = LeaseRevocation
+
+// CreateWorldJSONRequestBody defines body for CreateWorld for application/json ContentType.
+type CreateWorldJSONRequestBody = NewWorld
+
+// AppendEntriesJSONRequestBody defines body for AppendEntries for application/json ContentType.
+type AppendEntriesJSONRequestBody = NewEntries
+
+// AcquireLeaseJSONRequestBody defines body for AcquireLease for application/json ContentType.
+type AcquireLeaseJSONRequestBody = LeaseRequest
+
+// ActivateLeaseJSONRequestBody defines body for ActivateLease for application/json ContentType.
+type ActivateLeaseJSONRequestBody = LeaseActivation
+
+// HandOffLeaseJSONRequestBody defines body for HandOffLease for application/json ContentType.
+type HandOffLeaseJSONRequestBody = LeaseHandoff
+
+// RevokeLeaseJSONRequestBody defines body for RevokeLease for application/json ContentType.
+type RevokeLeaseJSONRequestBody = LeaseRevocation
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -2167,6 +2821,26 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 	GetRecovery(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RenewLeasesWithBody Renew many leases
+	//
+	// Each for itself, as one alone would be renewed: one result for each, in the order asked,
+	// whatever becomes of the others.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/leases/renew (the `RenewLeases` operationId).
+	RenewLeasesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RenewLeases Renew many leases
+	//
+	// Each for itself, as one alone would be renewed: one result for each, in the order asked,
+	// whatever becomes of the others.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/leases/renew (the `RenewLeases` operationId).
+	RenewLeases(ctx context.Context, body RenewLeasesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// AuthorizeDeviceWithBody Begin the login of a device
 	//
 	// The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
@@ -2525,6 +3199,287 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/suspend (the `SuspendTenant` operationId).
 	SuspendTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeTenantLeaseWithBody Take a lease from a tenant's node
+	//
+	// As the tenant itself would: the lease that was looked at, by its epoch and its last renewal,
+	// and no later one. 409 `lease_changed`, with the present `epoch` and `renewed_position`. 409
+	// `lease_not_held` when the coordinator is the writer already. The operator and the reason
+	// stay in the tenant's journal.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/worlds/{world_id}/lease/revoke (the `RevokeTenantLease` operationId).
+	RevokeTenantLeaseWithBody(ctx context.Context, tenantID TenantID, worldID WorldID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeTenantLease Take a lease from a tenant's node
+	//
+	// As the tenant itself would: the lease that was looked at, by its epoch and its last renewal,
+	// and no later one. 409 `lease_changed`, with the present `epoch` and `renewed_position`. 409
+	// `lease_not_held` when the coordinator is the writer already. The operator and the reason
+	// stay in the tenant's journal.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/worlds/{world_id}/lease/revoke (the `RevokeTenantLease` operationId).
+	RevokeTenantLease(ctx context.Context, tenantID TenantID, worldID WorldID, body RevokeTenantLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListWorlds List worlds
+	//
+	// In an order that stays. Every world that exists throughout the walk is returned exactly
+	// once, whatever is made meanwhile.
+	//
+	// Corresponds with GET /v1/worlds (the `ListWorlds` operationId).
+	ListWorlds(ctx context.Context, params *ListWorldsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorldWithBody Create a world
+	//
+	// It has a journal with one entry, `world_created`, and Holdfast is its writer, the
+	// coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
+	// is no need of an Idempotency-Key: after an unknown outcome get the world.
+	//
+	// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/worlds (the `CreateWorld` operationId).
+	CreateWorldWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorld Create a world
+	//
+	// It has a journal with one entry, `world_created`, and Holdfast is its writer, the
+	// coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
+	// is no need of an Idempotency-Key: after an unknown outcome get the world.
+	//
+	// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/worlds (the `CreateWorld` operationId).
+	CreateWorld(ctx context.Context, body CreateWorldJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteWorld Delete a world, for good
+	//
+	// Nothing of it can be read or written any more, and its id is never used again. 409
+	// `lease_held`, with Retry-After, while a node holds its lease.
+	//
+	// Corresponds with DELETE /v1/worlds/{world_id} (the `DeleteWorld` operationId).
+	DeleteWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetWorld Get a world
+	//
+	// Corresponds with GET /v1/worlds/{world_id} (the `GetWorld` operationId).
+	GetWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadJournal Read the journal
+	//
+	// The entries behind a position, in their order, as JSON: up to `limit`, and fewer where they
+	// are large, so look at `more`. With `Accept: application/x-ndjson` one entry a line, and
+	// exactly `limit` of them or all there are. Whatever goes wrong behind the first page cuts
+	// the connection off; go on behind the last whole line. It may take five minutes.
+	//
+	// Corresponds with GET /v1/worlds/{world_id}/journal (the `ReadJournal` operationId).
+	ReadJournal(ctx context.Context, worldID WorldID, params *ReadJournalParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AppendEntriesWithBody Append entries to the journal
+	//
+	// All or none, one behind the other, durable before they are acknowledged. At most 1,000
+	// entries with 1 MiB of payload together; the body has at most 2 MiB.
+	//
+	// The holder of the lease sends `Holdfast-Lease`. While the coordinator holds, anybody with
+	// the scope writes, and sends none.
+	//
+	// An entry id is used once in a world, for good. When all entries of a request are in the
+	// journal already, with the same payloads, the answer is 200 and the receipt that they got,
+	// whoever may write by now: so after a lost answer, a handoff or a fence the same request
+	// finds out. 409 `entry_id_reused`, with `entry_id`, for another payload; 409
+	// `entries_partly_known`, with the ids in `known`, when some are there and some aren't, and
+	// nothing is written.
+	//
+	// 409 `fenced`, `lease_expired` or `lease_not_activated`, with `epoch`, and with `holder` but
+	// for the last: the caller may not write. The attempt is journaled. 412 `position_changed`,
+	// with `position`, when the journal has gone on since `if_position`. 413
+	// `payloads_too_large`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/journal (the `AppendEntries` operationId).
+	AppendEntriesWithBody(ctx context.Context, worldID WorldID, params *AppendEntriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AppendEntries Append entries to the journal
+	//
+	// All or none, one behind the other, durable before they are acknowledged. At most 1,000
+	// entries with 1 MiB of payload together; the body has at most 2 MiB.
+	//
+	// The holder of the lease sends `Holdfast-Lease`. While the coordinator holds, anybody with
+	// the scope writes, and sends none.
+	//
+	// An entry id is used once in a world, for good. When all entries of a request are in the
+	// journal already, with the same payloads, the answer is 200 and the receipt that they got,
+	// whoever may write by now: so after a lost answer, a handoff or a fence the same request
+	// finds out. 409 `entry_id_reused`, with `entry_id`, for another payload; 409
+	// `entries_partly_known`, with the ids in `known`, when some are there and some aren't, and
+	// nothing is written.
+	//
+	// 409 `fenced`, `lease_expired` or `lease_not_activated`, with `epoch`, and with `holder` but
+	// for the last: the caller may not write. The attempt is journaled. 412 `position_changed`,
+	// with `position`, when the journal has gone on since `if_position`. 413
+	// `payloads_too_large`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/journal (the `AppendEntries` operationId).
+	AppendEntries(ctx context.Context, worldID WorldID, params *AppendEntriesParams, body AppendEntriesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CheckAppend Would the caller's append be accepted?
+	//
+	// By the same rules as an append, with the same header. Nothing is written, a refusal neither,
+	// and nothing is promised of the next moment.
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/journal/check (the `CheckAppend` operationId).
+	CheckAppend(ctx context.Context, worldID WorldID, params *CheckAppendParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetLease Who may write, or might at a position
+	//
+	// The lease that is in force now and where the journal ends. A lease whose time is over is
+	// ended first, so it is never shown.
+	//
+	// With `position` instead: who had the lease at that position of the journal, and in `proof`
+	// the entry that made it so. 404 `position_not_found` beyond the journal's end.
+	//
+	// Corresponds with GET /v1/worlds/{world_id}/lease (the `GetLease` operationId).
+	GetLease(ctx context.Context, worldID WorldID, params *GetLeaseParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcquireLeaseWithBody Take over a world
+	//
+	// Hands the write lease to the caller, if the coordinator holds it and nobody stands in line
+	// before, at the next epoch. The answer has the lease's secret, once: with the epoch it goes
+	// into `Holdfast-Lease`. Then read the journal through `handoff_position`, and activate: until
+	// then nothing may be written, and by `activate_by` the lease ends without.
+	//
+	// The same request id gets the same lease again, for as long as that stands: repeat it when
+	// an answer is lost. `takeover` takes the lease from another process of the caller's own
+	// principal, which is fenced from then on.
+	//
+	// 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
+	// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+	// caller stands in line itself for so long, first come, first served, and is answered as
+	// soon as it has the lease. It loses its place when it closes the connection, or the sending
+	// half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
+	// request id at another one finds its place again.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/acquire (the `AcquireLease` operationId).
+	AcquireLeaseWithBody(ctx context.Context, worldID WorldID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcquireLease Take over a world
+	//
+	// Hands the write lease to the caller, if the coordinator holds it and nobody stands in line
+	// before, at the next epoch. The answer has the lease's secret, once: with the epoch it goes
+	// into `Holdfast-Lease`. Then read the journal through `handoff_position`, and activate: until
+	// then nothing may be written, and by `activate_by` the lease ends without.
+	//
+	// The same request id gets the same lease again, for as long as that stands: repeat it when
+	// an answer is lost. `takeover` takes the lease from another process of the caller's own
+	// principal, which is fenced from then on.
+	//
+	// 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
+	// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+	// caller stands in line itself for so long, first come, first served, and is answered as
+	// soon as it has the lease. It loses its place when it closes the connection, or the sending
+	// half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
+	// request id at another one finds its place again.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/acquire (the `AcquireLease` operationId).
+	AcquireLease(ctx context.Context, worldID WorldID, body AcquireLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ActivateLeaseWithBody Begin to write, after the replay
+	//
+	// Shows that the holder has replayed the journal through the handoff, by the chain hash
+	// there, which only the journal tells. Harmless to repeat.
+	//
+	// 409 `replay_mismatch`, with `handoff_position`, when the position or the hash is another;
+	// 409 `fenced` or `lease_expired`, with `epoch` and `holder`, when the lease is no more.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/activate (the `ActivateLease` operationId).
+	ActivateLeaseWithBody(ctx context.Context, worldID WorldID, params *ActivateLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ActivateLease Begin to write, after the replay
+	//
+	// Shows that the holder has replayed the journal through the handoff, by the chain hash
+	// there, which only the journal tells. Harmless to repeat.
+	//
+	// 409 `replay_mismatch`, with `handoff_position`, when the position or the hash is another;
+	// 409 `fenced` or `lease_expired`, with `epoch` and `holder`, when the lease is no more.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/activate (the `ActivateLease` operationId).
+	ActivateLease(ctx context.Context, worldID WorldID, params *ActivateLeaseParams, body ActivateLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// HandOffLeaseWithBody Give a lease away
+	//
+	// To the coordinator, or to the first that stands in line. Whatever the caller sends behind
+	// it is fenced. 409 `nobody_waits` when the line is empty, and the lease stays. 409 `fenced`
+	// or `lease_expired`, with `epoch` and `holder`, when the lease is no more: when the answer
+	// to an earlier handoff was lost, that one happened.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/handoff (the `HandOffLease` operationId).
+	HandOffLeaseWithBody(ctx context.Context, worldID WorldID, params *HandOffLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// HandOffLease Give a lease away
+	//
+	// To the coordinator, or to the first that stands in line. Whatever the caller sends behind
+	// it is fenced. 409 `nobody_waits` when the line is empty, and the lease stays. 409 `fenced`
+	// or `lease_expired`, with `epoch` and `holder`, when the lease is no more: when the answer
+	// to an earlier handoff was lost, that one happened.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/handoff (the `HandOffLease` operationId).
+	HandOffLease(ctx context.Context, worldID WorldID, params *HandOffLeaseParams, body HandOffLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RenewLease Renew a lease
+	//
+	// A whole term from now on; until the activation no further than `activate_by`. It never
+	// shortens a term, and never revives one that is over. Harmless to repeat. A third of the term
+	// is a good time between two.
+	//
+	// 409 `fenced` or `lease_expired`, with `epoch` and `holder`, when the lease is no more.
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/renew (the `RenewLease` operationId).
+	RenewLease(ctx context.Context, worldID WorldID, params *RenewLeaseParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeLeaseWithBody Take a lease from its holder
+	//
+	// The coordinator is the writer again; whatever the holder sends is fenced. It takes the lease
+	// that was looked at, by its epoch and its last renewal, and no later one: 409
+	// `lease_changed`, with the present `epoch` and `renewed_position`. 409 `lease_not_held` when
+	// the coordinator is the writer already. The reason stays in the journal.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/revoke (the `RevokeLease` operationId).
+	RevokeLeaseWithBody(ctx context.Context, worldID WorldID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeLease Take a lease from its holder
+	//
+	// The coordinator is the writer again; whatever the holder sends is fenced. It takes the lease
+	// that was looked at, by its epoch and its last renewal, and no later one: 409
+	// `lease_changed`, with the present `epoch` and `renewed_position`. 409 `lease_not_held` when
+	// the coordinator is the writer already. The reason stays in the journal.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/revoke (the `RevokeLease` operationId).
+	RevokeLease(ctx context.Context, worldID WorldID, body RevokeLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // GetJwks The public keys that verify tokens
@@ -3391,6 +4346,46 @@ func (c *Client) GetRecovery(ctx context.Context, reqEditors ...RequestEditorFn)
 	return c.Client.Do(req)
 }
 
+// RenewLeasesWithBody Renew many leases
+//
+// Each for itself, as one alone would be renewed: one result for each, in the order asked,
+// whatever becomes of the others.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/leases/renew (the `RenewLeases` operationId).
+func (c *Client) RenewLeasesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenewLeasesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RenewLeases Renew many leases
+//
+// Each for itself, as one alone would be renewed: one result for each, in the order asked,
+// whatever becomes of the others.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/leases/renew (the `RenewLeases` operationId).
+func (c *Client) RenewLeases(ctx context.Context, body RenewLeasesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenewLeasesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // AuthorizeDeviceWithBody Begin the login of a device
 //
 // The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
@@ -4110,6 +5105,497 @@ func (c *Client) ResumeTenant(ctx context.Context, tenantID TenantID, reqEditors
 // Corresponds with POST /v1/tenants/{tenant_id}/suspend (the `SuspendTenant` operationId).
 func (c *Client) SuspendTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSuspendTenantRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeTenantLeaseWithBody Take a lease from a tenant's node
+//
+// As the tenant itself would: the lease that was looked at, by its epoch and its last renewal,
+// and no later one. 409 `lease_changed`, with the present `epoch` and `renewed_position`. 409
+// `lease_not_held` when the coordinator is the writer already. The operator and the reason
+// stay in the tenant's journal.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/worlds/{world_id}/lease/revoke (the `RevokeTenantLease` operationId).
+func (c *Client) RevokeTenantLeaseWithBody(ctx context.Context, tenantID TenantID, worldID WorldID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeTenantLeaseRequestWithBody(c.Server, tenantID, worldID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeTenantLease Take a lease from a tenant's node
+//
+// As the tenant itself would: the lease that was looked at, by its epoch and its last renewal,
+// and no later one. 409 `lease_changed`, with the present `epoch` and `renewed_position`. 409
+// `lease_not_held` when the coordinator is the writer already. The operator and the reason
+// stay in the tenant's journal.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/worlds/{world_id}/lease/revoke (the `RevokeTenantLease` operationId).
+func (c *Client) RevokeTenantLease(ctx context.Context, tenantID TenantID, worldID WorldID, body RevokeTenantLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeTenantLeaseRequest(c.Server, tenantID, worldID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListWorlds List worlds
+//
+// In an order that stays. Every world that exists throughout the walk is returned exactly
+// once, whatever is made meanwhile.
+//
+// Corresponds with GET /v1/worlds (the `ListWorlds` operationId).
+func (c *Client) ListWorlds(ctx context.Context, params *ListWorldsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListWorldsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorldWithBody Create a world
+//
+// It has a journal with one entry, `world_created`, and Holdfast is its writer, the
+// coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
+// is no need of an Idempotency-Key: after an unknown outcome get the world.
+//
+// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/worlds (the `CreateWorld` operationId).
+func (c *Client) CreateWorldWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorldRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorld Create a world
+//
+// It has a journal with one entry, `world_created`, and Holdfast is its writer, the
+// coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
+// is no need of an Idempotency-Key: after an unknown outcome get the world.
+//
+// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/worlds (the `CreateWorld` operationId).
+func (c *Client) CreateWorld(ctx context.Context, body CreateWorldJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorldRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteWorld Delete a world, for good
+//
+// Nothing of it can be read or written any more, and its id is never used again. 409
+// `lease_held`, with Retry-After, while a node holds its lease.
+//
+// Corresponds with DELETE /v1/worlds/{world_id} (the `DeleteWorld` operationId).
+func (c *Client) DeleteWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteWorldRequest(c.Server, worldID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetWorld Get a world
+//
+// Corresponds with GET /v1/worlds/{world_id} (the `GetWorld` operationId).
+func (c *Client) GetWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetWorldRequest(c.Server, worldID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadJournal Read the journal
+//
+// The entries behind a position, in their order, as JSON: up to `limit`, and fewer where they
+// are large, so look at `more`. With `Accept: application/x-ndjson` one entry a line, and
+// exactly `limit` of them or all there are. Whatever goes wrong behind the first page cuts
+// the connection off; go on behind the last whole line. It may take five minutes.
+//
+// Corresponds with GET /v1/worlds/{world_id}/journal (the `ReadJournal` operationId).
+func (c *Client) ReadJournal(ctx context.Context, worldID WorldID, params *ReadJournalParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadJournalRequest(c.Server, worldID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AppendEntriesWithBody Append entries to the journal
+//
+// All or none, one behind the other, durable before they are acknowledged. At most 1,000
+// entries with 1 MiB of payload together; the body has at most 2 MiB.
+//
+// The holder of the lease sends `Holdfast-Lease`. While the coordinator holds, anybody with
+// the scope writes, and sends none.
+//
+// An entry id is used once in a world, for good. When all entries of a request are in the
+// journal already, with the same payloads, the answer is 200 and the receipt that they got,
+// whoever may write by now: so after a lost answer, a handoff or a fence the same request
+// finds out. 409 `entry_id_reused`, with `entry_id`, for another payload; 409
+// `entries_partly_known`, with the ids in `known`, when some are there and some aren't, and
+// nothing is written.
+//
+// 409 `fenced`, `lease_expired` or `lease_not_activated`, with `epoch`, and with `holder` but
+// for the last: the caller may not write. The attempt is journaled. 412 `position_changed`,
+// with `position`, when the journal has gone on since `if_position`. 413
+// `payloads_too_large`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/worlds/{world_id}/journal (the `AppendEntries` operationId).
+func (c *Client) AppendEntriesWithBody(ctx context.Context, worldID WorldID, params *AppendEntriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAppendEntriesRequestWithBody(c.Server, worldID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AppendEntries Append entries to the journal
+//
+// All or none, one behind the other, durable before they are acknowledged. At most 1,000
+// entries with 1 MiB of payload together; the body has at most 2 MiB.
+//
+// The holder of the lease sends `Holdfast-Lease`. While the coordinator holds, anybody with
+// the scope writes, and sends none.
+//
+// An entry id is used once in a world, for good. When all entries of a request are in the
+// journal already, with the same payloads, the answer is 200 and the receipt that they got,
+// whoever may write by now: so after a lost answer, a handoff or a fence the same request
+// finds out. 409 `entry_id_reused`, with `entry_id`, for another payload; 409
+// `entries_partly_known`, with the ids in `known`, when some are there and some aren't, and
+// nothing is written.
+//
+// 409 `fenced`, `lease_expired` or `lease_not_activated`, with `epoch`, and with `holder` but
+// for the last: the caller may not write. The attempt is journaled. 412 `position_changed`,
+// with `position`, when the journal has gone on since `if_position`. 413
+// `payloads_too_large`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/worlds/{world_id}/journal (the `AppendEntries` operationId).
+func (c *Client) AppendEntries(ctx context.Context, worldID WorldID, params *AppendEntriesParams, body AppendEntriesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAppendEntriesRequest(c.Server, worldID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CheckAppend Would the caller's append be accepted?
+//
+// By the same rules as an append, with the same header. Nothing is written, a refusal neither,
+// and nothing is promised of the next moment.
+//
+// Corresponds with POST /v1/worlds/{world_id}/journal/check (the `CheckAppend` operationId).
+func (c *Client) CheckAppend(ctx context.Context, worldID WorldID, params *CheckAppendParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCheckAppendRequest(c.Server, worldID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetLease Who may write, or might at a position
+//
+// The lease that is in force now and where the journal ends. A lease whose time is over is
+// ended first, so it is never shown.
+//
+// With `position` instead: who had the lease at that position of the journal, and in `proof`
+// the entry that made it so. 404 `position_not_found` beyond the journal's end.
+//
+// Corresponds with GET /v1/worlds/{world_id}/lease (the `GetLease` operationId).
+func (c *Client) GetLease(ctx context.Context, worldID WorldID, params *GetLeaseParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetLeaseRequest(c.Server, worldID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcquireLeaseWithBody Take over a world
+//
+// Hands the write lease to the caller, if the coordinator holds it and nobody stands in line
+// before, at the next epoch. The answer has the lease's secret, once: with the epoch it goes
+// into `Holdfast-Lease`. Then read the journal through `handoff_position`, and activate: until
+// then nothing may be written, and by `activate_by` the lease ends without.
+//
+// The same request id gets the same lease again, for as long as that stands: repeat it when
+// an answer is lost. `takeover` takes the lease from another process of the caller's own
+// principal, which is fenced from then on.
+//
+// 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
+// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+// caller stands in line itself for so long, first come, first served, and is answered as
+// soon as it has the lease. It loses its place when it closes the connection, or the sending
+// half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
+// request id at another one finds its place again.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/acquire (the `AcquireLease` operationId).
+func (c *Client) AcquireLeaseWithBody(ctx context.Context, worldID WorldID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcquireLeaseRequestWithBody(c.Server, worldID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcquireLease Take over a world
+//
+// Hands the write lease to the caller, if the coordinator holds it and nobody stands in line
+// before, at the next epoch. The answer has the lease's secret, once: with the epoch it goes
+// into `Holdfast-Lease`. Then read the journal through `handoff_position`, and activate: until
+// then nothing may be written, and by `activate_by` the lease ends without.
+//
+// The same request id gets the same lease again, for as long as that stands: repeat it when
+// an answer is lost. `takeover` takes the lease from another process of the caller's own
+// principal, which is fenced from then on.
+//
+// 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
+// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+// caller stands in line itself for so long, first come, first served, and is answered as
+// soon as it has the lease. It loses its place when it closes the connection, or the sending
+// half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
+// request id at another one finds its place again.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/acquire (the `AcquireLease` operationId).
+func (c *Client) AcquireLease(ctx context.Context, worldID WorldID, body AcquireLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcquireLeaseRequest(c.Server, worldID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ActivateLeaseWithBody Begin to write, after the replay
+//
+// Shows that the holder has replayed the journal through the handoff, by the chain hash
+// there, which only the journal tells. Harmless to repeat.
+//
+// 409 `replay_mismatch`, with `handoff_position`, when the position or the hash is another;
+// 409 `fenced` or `lease_expired`, with `epoch` and `holder`, when the lease is no more.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/activate (the `ActivateLease` operationId).
+func (c *Client) ActivateLeaseWithBody(ctx context.Context, worldID WorldID, params *ActivateLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewActivateLeaseRequestWithBody(c.Server, worldID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ActivateLease Begin to write, after the replay
+//
+// Shows that the holder has replayed the journal through the handoff, by the chain hash
+// there, which only the journal tells. Harmless to repeat.
+//
+// 409 `replay_mismatch`, with `handoff_position`, when the position or the hash is another;
+// 409 `fenced` or `lease_expired`, with `epoch` and `holder`, when the lease is no more.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/activate (the `ActivateLease` operationId).
+func (c *Client) ActivateLease(ctx context.Context, worldID WorldID, params *ActivateLeaseParams, body ActivateLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewActivateLeaseRequest(c.Server, worldID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// HandOffLeaseWithBody Give a lease away
+//
+// To the coordinator, or to the first that stands in line. Whatever the caller sends behind
+// it is fenced. 409 `nobody_waits` when the line is empty, and the lease stays. 409 `fenced`
+// or `lease_expired`, with `epoch` and `holder`, when the lease is no more: when the answer
+// to an earlier handoff was lost, that one happened.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/handoff (the `HandOffLease` operationId).
+func (c *Client) HandOffLeaseWithBody(ctx context.Context, worldID WorldID, params *HandOffLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHandOffLeaseRequestWithBody(c.Server, worldID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// HandOffLease Give a lease away
+//
+// To the coordinator, or to the first that stands in line. Whatever the caller sends behind
+// it is fenced. 409 `nobody_waits` when the line is empty, and the lease stays. 409 `fenced`
+// or `lease_expired`, with `epoch` and `holder`, when the lease is no more: when the answer
+// to an earlier handoff was lost, that one happened.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/handoff (the `HandOffLease` operationId).
+func (c *Client) HandOffLease(ctx context.Context, worldID WorldID, params *HandOffLeaseParams, body HandOffLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHandOffLeaseRequest(c.Server, worldID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RenewLease Renew a lease
+//
+// A whole term from now on; until the activation no further than `activate_by`. It never
+// shortens a term, and never revives one that is over. Harmless to repeat. A third of the term
+// is a good time between two.
+//
+// 409 `fenced` or `lease_expired`, with `epoch` and `holder`, when the lease is no more.
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/renew (the `RenewLease` operationId).
+func (c *Client) RenewLease(ctx context.Context, worldID WorldID, params *RenewLeaseParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenewLeaseRequest(c.Server, worldID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeLeaseWithBody Take a lease from its holder
+//
+// The coordinator is the writer again; whatever the holder sends is fenced. It takes the lease
+// that was looked at, by its epoch and its last renewal, and no later one: 409
+// `lease_changed`, with the present `epoch` and `renewed_position`. 409 `lease_not_held` when
+// the coordinator is the writer already. The reason stays in the journal.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/revoke (the `RevokeLease` operationId).
+func (c *Client) RevokeLeaseWithBody(ctx context.Context, worldID WorldID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeLeaseRequestWithBody(c.Server, worldID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeLease Take a lease from its holder
+//
+// The coordinator is the writer again; whatever the holder sends is fenced. It takes the lease
+// that was looked at, by its epoch and its last renewal, and no later one: 409
+// `lease_changed`, with the present `epoch` and `renewed_position`. 409 `lease_not_held` when
+// the coordinator is the writer already. The reason stays in the journal.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/revoke (the `RevokeLease` operationId).
+func (c *Client) RevokeLease(ctx context.Context, worldID WorldID, body RevokeLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeLeaseRequest(c.Server, worldID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5442,6 +6928,46 @@ func NewGetRecoveryRequest(server string) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewRenewLeasesRequest calls the generic RenewLeases builder with application/json body
+func NewRenewLeasesRequest(server string, body RenewLeasesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRenewLeasesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRenewLeasesRequestWithBody constructs an http.Request for the RenewLeases method, with any body, and a specified content type
+func NewRenewLeasesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/leases/renew")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -6797,6 +8323,740 @@ func NewSuspendTenantRequest(server string, tenantID TenantID) (*http.Request, e
 	return req, nil
 }
 
+// NewRevokeTenantLeaseRequest calls the generic RevokeTenantLease builder with application/json body
+func NewRevokeTenantLeaseRequest(server string, tenantID TenantID, worldID WorldID, body RevokeTenantLeaseJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRevokeTenantLeaseRequestWithBody(server, tenantID, worldID, "application/json", bodyReader)
+}
+
+// NewRevokeTenantLeaseRequestWithBody constructs an http.Request for the RevokeTenantLease method, with any body, and a specified content type
+func NewRevokeTenantLeaseRequestWithBody(server string, tenantID TenantID, worldID WorldID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/worlds/%s/lease/revoke", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListWorldsRequest constructs an http.Request for the ListWorlds method
+func NewListWorldsRequest(server string, params *ListWorldsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateWorldRequest calls the generic CreateWorld builder with application/json body
+func NewCreateWorldRequest(server string, body CreateWorldJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateWorldRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateWorldRequestWithBody constructs an http.Request for the CreateWorld method, with any body, and a specified content type
+func NewCreateWorldRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteWorldRequest constructs an http.Request for the DeleteWorld method
+func NewDeleteWorldRequest(server string, worldID WorldID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetWorldRequest constructs an http.Request for the GetWorld method
+func NewGetWorldRequest(server string, worldID WorldID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewReadJournalRequest constructs an http.Request for the ReadJournal method
+func NewReadJournalRequest(server string, worldID WorldID, params *ReadJournalParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s/journal", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAppendEntriesRequest calls the generic AppendEntries builder with application/json body
+func NewAppendEntriesRequest(server string, worldID WorldID, params *AppendEntriesParams, body AppendEntriesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAppendEntriesRequestWithBody(server, worldID, params, "application/json", bodyReader)
+}
+
+// NewAppendEntriesRequestWithBody constructs an http.Request for the AppendEntries method, with any body, and a specified content type
+func NewAppendEntriesRequestWithBody(server string, worldID WorldID, params *AppendEntriesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s/journal", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.HoldfastLease != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Holdfast-Lease", *params.HoldfastLease, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Holdfast-Lease", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCheckAppendRequest constructs an http.Request for the CheckAppend method
+func NewCheckAppendRequest(server string, worldID WorldID, params *CheckAppendParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s/journal/check", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.HoldfastLease != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Holdfast-Lease", *params.HoldfastLease, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Holdfast-Lease", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetLeaseRequest constructs an http.Request for the GetLease method
+func NewGetLeaseRequest(server string, worldID WorldID, params *GetLeaseParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s/lease", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Position != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "position", *params.Position, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAcquireLeaseRequest calls the generic AcquireLease builder with application/json body
+func NewAcquireLeaseRequest(server string, worldID WorldID, body AcquireLeaseJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAcquireLeaseRequestWithBody(server, worldID, "application/json", bodyReader)
+}
+
+// NewAcquireLeaseRequestWithBody constructs an http.Request for the AcquireLease method, with any body, and a specified content type
+func NewAcquireLeaseRequestWithBody(server string, worldID WorldID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s/lease/acquire", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewActivateLeaseRequest calls the generic ActivateLease builder with application/json body
+func NewActivateLeaseRequest(server string, worldID WorldID, params *ActivateLeaseParams, body ActivateLeaseJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewActivateLeaseRequestWithBody(server, worldID, params, "application/json", bodyReader)
+}
+
+// NewActivateLeaseRequestWithBody constructs an http.Request for the ActivateLease method, with any body, and a specified content type
+func NewActivateLeaseRequestWithBody(server string, worldID WorldID, params *ActivateLeaseParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s/lease/activate", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Holdfast-Lease", params.HoldfastLease, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Holdfast-Lease", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewHandOffLeaseRequest calls the generic HandOffLease builder with application/json body
+func NewHandOffLeaseRequest(server string, worldID WorldID, params *HandOffLeaseParams, body HandOffLeaseJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewHandOffLeaseRequestWithBody(server, worldID, params, "application/json", bodyReader)
+}
+
+// NewHandOffLeaseRequestWithBody constructs an http.Request for the HandOffLease method, with any body, and a specified content type
+func NewHandOffLeaseRequestWithBody(server string, worldID WorldID, params *HandOffLeaseParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s/lease/handoff", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Holdfast-Lease", params.HoldfastLease, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Holdfast-Lease", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewRenewLeaseRequest constructs an http.Request for the RenewLease method
+func NewRenewLeaseRequest(server string, worldID WorldID, params *RenewLeaseParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s/lease/renew", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Holdfast-Lease", params.HoldfastLease, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Holdfast-Lease", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewRevokeLeaseRequest calls the generic RevokeLease builder with application/json body
+func NewRevokeLeaseRequest(server string, worldID WorldID, body RevokeLeaseJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRevokeLeaseRequestWithBody(server, worldID, "application/json", bodyReader)
+}
+
+// NewRevokeLeaseRequestWithBody constructs an http.Request for the RevokeLease method, with any body, and a specified content type
+func NewRevokeLeaseRequestWithBody(server string, worldID WorldID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s/lease/revoke", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -7329,6 +9589,26 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 	GetRecoveryWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetRecoveryResponse, error)
 
+	// RenewLeasesWithBodyWithResponse Renew many leases
+	//
+	// Each for itself, as one alone would be renewed: one result for each, in the order asked,
+	// whatever becomes of the others.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/leases/renew (the `RenewLeases` operationId).
+	RenewLeasesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenewLeasesResponse, error)
+
+	// RenewLeasesWithResponse Renew many leases
+	//
+	// Each for itself, as one alone would be renewed: one result for each, in the order asked,
+	// whatever becomes of the others.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/leases/renew (the `RenewLeases` operationId).
+	RenewLeasesWithResponse(ctx context.Context, body RenewLeasesJSONRequestBody, reqEditors ...RequestEditorFn) (*RenewLeasesResponse, error)
+
 	// AuthorizeDeviceWithBodyWithResponse Begin the login of a device
 	//
 	// The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
@@ -7721,6 +10001,301 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/suspend (the `SuspendTenant` operationId).
 	SuspendTenantWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*SuspendTenantResponse, error)
+
+	// RevokeTenantLeaseWithBodyWithResponse Take a lease from a tenant's node
+	//
+	// As the tenant itself would: the lease that was looked at, by its epoch and its last renewal,
+	// and no later one. 409 `lease_changed`, with the present `epoch` and `renewed_position`. 409
+	// `lease_not_held` when the coordinator is the writer already. The operator and the reason
+	// stay in the tenant's journal.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/worlds/{world_id}/lease/revoke (the `RevokeTenantLease` operationId).
+	RevokeTenantLeaseWithBodyWithResponse(ctx context.Context, tenantID TenantID, worldID WorldID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeTenantLeaseResponse, error)
+
+	// RevokeTenantLeaseWithResponse Take a lease from a tenant's node
+	//
+	// As the tenant itself would: the lease that was looked at, by its epoch and its last renewal,
+	// and no later one. 409 `lease_changed`, with the present `epoch` and `renewed_position`. 409
+	// `lease_not_held` when the coordinator is the writer already. The operator and the reason
+	// stay in the tenant's journal.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/worlds/{world_id}/lease/revoke (the `RevokeTenantLease` operationId).
+	RevokeTenantLeaseWithResponse(ctx context.Context, tenantID TenantID, worldID WorldID, body RevokeTenantLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeTenantLeaseResponse, error)
+
+	// ListWorldsWithResponse List worlds
+	//
+	// In an order that stays. Every world that exists throughout the walk is returned exactly
+	// once, whatever is made meanwhile.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/worlds (the `ListWorlds` operationId).
+	ListWorldsWithResponse(ctx context.Context, params *ListWorldsParams, reqEditors ...RequestEditorFn) (*ListWorldsResponse, error)
+
+	// CreateWorldWithBodyWithResponse Create a world
+	//
+	// It has a journal with one entry, `world_created`, and Holdfast is its writer, the
+	// coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
+	// is no need of an Idempotency-Key: after an unknown outcome get the world.
+	//
+	// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds (the `CreateWorld` operationId).
+	CreateWorldWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorldResponse, error)
+
+	// CreateWorldWithResponse Create a world
+	//
+	// It has a journal with one entry, `world_created`, and Holdfast is its writer, the
+	// coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
+	// is no need of an Idempotency-Key: after an unknown outcome get the world.
+	//
+	// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds (the `CreateWorld` operationId).
+	CreateWorldWithResponse(ctx context.Context, body CreateWorldJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorldResponse, error)
+
+	// DeleteWorldWithResponse Delete a world, for good
+	//
+	// Nothing of it can be read or written any more, and its id is never used again. 409
+	// `lease_held`, with Retry-After, while a node holds its lease.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/worlds/{world_id} (the `DeleteWorld` operationId).
+	DeleteWorldWithResponse(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*DeleteWorldResponse, error)
+
+	// GetWorldWithResponse Get a world
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/worlds/{world_id} (the `GetWorld` operationId).
+	GetWorldWithResponse(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*GetWorldResponse, error)
+
+	// ReadJournalWithResponse Read the journal
+	//
+	// The entries behind a position, in their order, as JSON: up to `limit`, and fewer where they
+	// are large, so look at `more`. With `Accept: application/x-ndjson` one entry a line, and
+	// exactly `limit` of them or all there are. Whatever goes wrong behind the first page cuts
+	// the connection off; go on behind the last whole line. It may take five minutes.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/worlds/{world_id}/journal (the `ReadJournal` operationId).
+	ReadJournalWithResponse(ctx context.Context, worldID WorldID, params *ReadJournalParams, reqEditors ...RequestEditorFn) (*ReadJournalResponse, error)
+
+	// AppendEntriesWithBodyWithResponse Append entries to the journal
+	//
+	// All or none, one behind the other, durable before they are acknowledged. At most 1,000
+	// entries with 1 MiB of payload together; the body has at most 2 MiB.
+	//
+	// The holder of the lease sends `Holdfast-Lease`. While the coordinator holds, anybody with
+	// the scope writes, and sends none.
+	//
+	// An entry id is used once in a world, for good. When all entries of a request are in the
+	// journal already, with the same payloads, the answer is 200 and the receipt that they got,
+	// whoever may write by now: so after a lost answer, a handoff or a fence the same request
+	// finds out. 409 `entry_id_reused`, with `entry_id`, for another payload; 409
+	// `entries_partly_known`, with the ids in `known`, when some are there and some aren't, and
+	// nothing is written.
+	//
+	// 409 `fenced`, `lease_expired` or `lease_not_activated`, with `epoch`, and with `holder` but
+	// for the last: the caller may not write. The attempt is journaled. 412 `position_changed`,
+	// with `position`, when the journal has gone on since `if_position`. 413
+	// `payloads_too_large`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/journal (the `AppendEntries` operationId).
+	AppendEntriesWithBodyWithResponse(ctx context.Context, worldID WorldID, params *AppendEntriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AppendEntriesResponse, error)
+
+	// AppendEntriesWithResponse Append entries to the journal
+	//
+	// All or none, one behind the other, durable before they are acknowledged. At most 1,000
+	// entries with 1 MiB of payload together; the body has at most 2 MiB.
+	//
+	// The holder of the lease sends `Holdfast-Lease`. While the coordinator holds, anybody with
+	// the scope writes, and sends none.
+	//
+	// An entry id is used once in a world, for good. When all entries of a request are in the
+	// journal already, with the same payloads, the answer is 200 and the receipt that they got,
+	// whoever may write by now: so after a lost answer, a handoff or a fence the same request
+	// finds out. 409 `entry_id_reused`, with `entry_id`, for another payload; 409
+	// `entries_partly_known`, with the ids in `known`, when some are there and some aren't, and
+	// nothing is written.
+	//
+	// 409 `fenced`, `lease_expired` or `lease_not_activated`, with `epoch`, and with `holder` but
+	// for the last: the caller may not write. The attempt is journaled. 412 `position_changed`,
+	// with `position`, when the journal has gone on since `if_position`. 413
+	// `payloads_too_large`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/journal (the `AppendEntries` operationId).
+	AppendEntriesWithResponse(ctx context.Context, worldID WorldID, params *AppendEntriesParams, body AppendEntriesJSONRequestBody, reqEditors ...RequestEditorFn) (*AppendEntriesResponse, error)
+
+	// CheckAppendWithResponse Would the caller's append be accepted?
+	//
+	// By the same rules as an append, with the same header. Nothing is written, a refusal neither,
+	// and nothing is promised of the next moment.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/journal/check (the `CheckAppend` operationId).
+	CheckAppendWithResponse(ctx context.Context, worldID WorldID, params *CheckAppendParams, reqEditors ...RequestEditorFn) (*CheckAppendResponse, error)
+
+	// GetLeaseWithResponse Who may write, or might at a position
+	//
+	// The lease that is in force now and where the journal ends. A lease whose time is over is
+	// ended first, so it is never shown.
+	//
+	// With `position` instead: who had the lease at that position of the journal, and in `proof`
+	// the entry that made it so. 404 `position_not_found` beyond the journal's end.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/worlds/{world_id}/lease (the `GetLease` operationId).
+	GetLeaseWithResponse(ctx context.Context, worldID WorldID, params *GetLeaseParams, reqEditors ...RequestEditorFn) (*GetLeaseResponse, error)
+
+	// AcquireLeaseWithBodyWithResponse Take over a world
+	//
+	// Hands the write lease to the caller, if the coordinator holds it and nobody stands in line
+	// before, at the next epoch. The answer has the lease's secret, once: with the epoch it goes
+	// into `Holdfast-Lease`. Then read the journal through `handoff_position`, and activate: until
+	// then nothing may be written, and by `activate_by` the lease ends without.
+	//
+	// The same request id gets the same lease again, for as long as that stands: repeat it when
+	// an answer is lost. `takeover` takes the lease from another process of the caller's own
+	// principal, which is fenced from then on.
+	//
+	// 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
+	// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+	// caller stands in line itself for so long, first come, first served, and is answered as
+	// soon as it has the lease. It loses its place when it closes the connection, or the sending
+	// half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
+	// request id at another one finds its place again.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/acquire (the `AcquireLease` operationId).
+	AcquireLeaseWithBodyWithResponse(ctx context.Context, worldID WorldID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcquireLeaseResponse, error)
+
+	// AcquireLeaseWithResponse Take over a world
+	//
+	// Hands the write lease to the caller, if the coordinator holds it and nobody stands in line
+	// before, at the next epoch. The answer has the lease's secret, once: with the epoch it goes
+	// into `Holdfast-Lease`. Then read the journal through `handoff_position`, and activate: until
+	// then nothing may be written, and by `activate_by` the lease ends without.
+	//
+	// The same request id gets the same lease again, for as long as that stands: repeat it when
+	// an answer is lost. `takeover` takes the lease from another process of the caller's own
+	// principal, which is fenced from then on.
+	//
+	// 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
+	// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+	// caller stands in line itself for so long, first come, first served, and is answered as
+	// soon as it has the lease. It loses its place when it closes the connection, or the sending
+	// half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
+	// request id at another one finds its place again.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/acquire (the `AcquireLease` operationId).
+	AcquireLeaseWithResponse(ctx context.Context, worldID WorldID, body AcquireLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*AcquireLeaseResponse, error)
+
+	// ActivateLeaseWithBodyWithResponse Begin to write, after the replay
+	//
+	// Shows that the holder has replayed the journal through the handoff, by the chain hash
+	// there, which only the journal tells. Harmless to repeat.
+	//
+	// 409 `replay_mismatch`, with `handoff_position`, when the position or the hash is another;
+	// 409 `fenced` or `lease_expired`, with `epoch` and `holder`, when the lease is no more.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/activate (the `ActivateLease` operationId).
+	ActivateLeaseWithBodyWithResponse(ctx context.Context, worldID WorldID, params *ActivateLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ActivateLeaseResponse, error)
+
+	// ActivateLeaseWithResponse Begin to write, after the replay
+	//
+	// Shows that the holder has replayed the journal through the handoff, by the chain hash
+	// there, which only the journal tells. Harmless to repeat.
+	//
+	// 409 `replay_mismatch`, with `handoff_position`, when the position or the hash is another;
+	// 409 `fenced` or `lease_expired`, with `epoch` and `holder`, when the lease is no more.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/activate (the `ActivateLease` operationId).
+	ActivateLeaseWithResponse(ctx context.Context, worldID WorldID, params *ActivateLeaseParams, body ActivateLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*ActivateLeaseResponse, error)
+
+	// HandOffLeaseWithBodyWithResponse Give a lease away
+	//
+	// To the coordinator, or to the first that stands in line. Whatever the caller sends behind
+	// it is fenced. 409 `nobody_waits` when the line is empty, and the lease stays. 409 `fenced`
+	// or `lease_expired`, with `epoch` and `holder`, when the lease is no more: when the answer
+	// to an earlier handoff was lost, that one happened.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/handoff (the `HandOffLease` operationId).
+	HandOffLeaseWithBodyWithResponse(ctx context.Context, worldID WorldID, params *HandOffLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*HandOffLeaseResponse, error)
+
+	// HandOffLeaseWithResponse Give a lease away
+	//
+	// To the coordinator, or to the first that stands in line. Whatever the caller sends behind
+	// it is fenced. 409 `nobody_waits` when the line is empty, and the lease stays. 409 `fenced`
+	// or `lease_expired`, with `epoch` and `holder`, when the lease is no more: when the answer
+	// to an earlier handoff was lost, that one happened.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/handoff (the `HandOffLease` operationId).
+	HandOffLeaseWithResponse(ctx context.Context, worldID WorldID, params *HandOffLeaseParams, body HandOffLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*HandOffLeaseResponse, error)
+
+	// RenewLeaseWithResponse Renew a lease
+	//
+	// A whole term from now on; until the activation no further than `activate_by`. It never
+	// shortens a term, and never revives one that is over. Harmless to repeat. A third of the term
+	// is a good time between two.
+	//
+	// 409 `fenced` or `lease_expired`, with `epoch` and `holder`, when the lease is no more.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/renew (the `RenewLease` operationId).
+	RenewLeaseWithResponse(ctx context.Context, worldID WorldID, params *RenewLeaseParams, reqEditors ...RequestEditorFn) (*RenewLeaseResponse, error)
+
+	// RevokeLeaseWithBodyWithResponse Take a lease from its holder
+	//
+	// The coordinator is the writer again; whatever the holder sends is fenced. It takes the lease
+	// that was looked at, by its epoch and its last renewal, and no later one: 409
+	// `lease_changed`, with the present `epoch` and `renewed_position`. 409 `lease_not_held` when
+	// the coordinator is the writer already. The reason stays in the journal.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/revoke (the `RevokeLease` operationId).
+	RevokeLeaseWithBodyWithResponse(ctx context.Context, worldID WorldID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeLeaseResponse, error)
+
+	// RevokeLeaseWithResponse Take a lease from its holder
+	//
+	// The coordinator is the writer again; whatever the holder sends is fenced. It takes the lease
+	// that was looked at, by its epoch and its last renewal, and no later one: 409
+	// `lease_changed`, with the present `epoch` and `renewed_position`. 409 `lease_not_held` when
+	// the coordinator is the writer already. The reason stays in the journal.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/worlds/{world_id}/lease/revoke (the `RevokeLease` operationId).
+	RevokeLeaseWithResponse(ctx context.Context, worldID WorldID, body RevokeLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeLeaseResponse, error)
 }
 
 // GetJwksResponse200Headers the declared response headers of an HTTP 200 response for GetJwks
@@ -9408,6 +11983,63 @@ func (r GetRecoveryResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetRecoveryResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RenewLeasesResponseDefaultHeaders the declared response headers of an HTTP default response for RenewLeases
+type RenewLeasesResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RenewLeasesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LeaseRenewalResults
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RenewLeasesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RenewLeasesResponse) GetJSON200() *LeaseRenewalResults {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RenewLeasesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RenewLeasesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RenewLeasesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RenewLeasesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RenewLeasesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11124,6 +13756,811 @@ func (r SuspendTenantResponse) ContentType() string {
 	return ""
 }
 
+// RevokeTenantLeaseResponseDefaultHeaders the declared response headers of an HTTP default response for RevokeTenantLease
+type RevokeTenantLeaseResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RevokeTenantLeaseResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WriterChange
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RevokeTenantLeaseResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RevokeTenantLeaseResponse) GetJSON200() *WriterChange {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RevokeTenantLeaseResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeTenantLeaseResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeTenantLeaseResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeTenantLeaseResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeTenantLeaseResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListWorldsResponseDefaultHeaders the declared response headers of an HTTP default response for ListWorlds
+type ListWorldsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListWorldsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorldPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListWorldsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListWorldsResponse) GetJSON200() *WorldPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListWorldsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListWorldsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListWorldsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListWorldsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListWorldsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateWorldResponseDefaultHeaders the declared response headers of an HTTP default response for CreateWorld
+type CreateWorldResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type CreateWorldResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *World
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CreateWorldResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateWorldResponse) GetJSON201() *World {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateWorldResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateWorldResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateWorldResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateWorldResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateWorldResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteWorldResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteWorld
+type DeleteWorldResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type DeleteWorldResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteWorldResponseDefaultHeaders
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DeleteWorldResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteWorldResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteWorldResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteWorldResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteWorldResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetWorldResponseDefaultHeaders the declared response headers of an HTTP default response for GetWorld
+type GetWorldResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetWorldResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *World
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetWorldResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetWorldResponse) GetJSON200() *World {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetWorldResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetWorldResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetWorldResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetWorldResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetWorldResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ReadJournalResponseDefaultHeaders the declared response headers of an HTTP default response for ReadJournal
+type ReadJournalResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ReadJournalResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *JournalPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ReadJournalResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadJournalResponse) GetJSON200() *JournalPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReadJournalResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadJournalResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadJournalResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadJournalResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadJournalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// AppendEntriesResponseDefaultHeaders the declared response headers of an HTTP default response for AppendEntries
+type AppendEntriesResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type AppendEntriesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AppendReceipt
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *AppendReceipt
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *AppendEntriesResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AppendEntriesResponse) GetJSON200() *AppendReceipt {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AppendEntriesResponse) GetJSON201() *AppendReceipt {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AppendEntriesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AppendEntriesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AppendEntriesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AppendEntriesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AppendEntriesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CheckAppendResponseDefaultHeaders the declared response headers of an HTTP default response for CheckAppend
+type CheckAppendResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type CheckAppendResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AppendVerdict
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CheckAppendResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CheckAppendResponse) GetJSON200() *AppendVerdict {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CheckAppendResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CheckAppendResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CheckAppendResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CheckAppendResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CheckAppendResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetLeaseResponseDefaultHeaders the declared response headers of an HTTP default response for GetLease
+type GetLeaseResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetLeaseResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Lease
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetLeaseResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetLeaseResponse) GetJSON200() *Lease {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetLeaseResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetLeaseResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetLeaseResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetLeaseResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetLeaseResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// AcquireLeaseResponse200Headers the declared response headers of an HTTP 200 response for AcquireLease
+type AcquireLeaseResponse200Headers struct {
+	CacheControl string
+}
+
+// AcquireLeaseResponseDefaultHeaders the declared response headers of an HTTP default response for AcquireLease
+type AcquireLeaseResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type AcquireLeaseResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LeaseGrant
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *AcquireLeaseResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *AcquireLeaseResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AcquireLeaseResponse) GetJSON200() *LeaseGrant {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AcquireLeaseResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AcquireLeaseResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AcquireLeaseResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AcquireLeaseResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AcquireLeaseResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ActivateLeaseResponseDefaultHeaders the declared response headers of an HTTP default response for ActivateLease
+type ActivateLeaseResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ActivateLeaseResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Lease
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ActivateLeaseResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ActivateLeaseResponse) GetJSON200() *Lease {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ActivateLeaseResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ActivateLeaseResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ActivateLeaseResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ActivateLeaseResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ActivateLeaseResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// HandOffLeaseResponseDefaultHeaders the declared response headers of an HTTP default response for HandOffLease
+type HandOffLeaseResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type HandOffLeaseResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WriterChange
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *HandOffLeaseResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r HandOffLeaseResponse) GetJSON200() *WriterChange {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r HandOffLeaseResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r HandOffLeaseResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r HandOffLeaseResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r HandOffLeaseResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r HandOffLeaseResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RenewLeaseResponseDefaultHeaders the declared response headers of an HTTP default response for RenewLease
+type RenewLeaseResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RenewLeaseResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LeaseRenewal
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RenewLeaseResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RenewLeaseResponse) GetJSON200() *LeaseRenewal {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RenewLeaseResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RenewLeaseResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RenewLeaseResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RenewLeaseResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RenewLeaseResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RevokeLeaseResponseDefaultHeaders the declared response headers of an HTTP default response for RevokeLease
+type RevokeLeaseResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RevokeLeaseResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WriterChange
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RevokeLeaseResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RevokeLeaseResponse) GetJSON200() *WriterChange {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RevokeLeaseResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeLeaseResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeLeaseResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeLeaseResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeLeaseResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetJwksWithResponse The public keys that verify tokens
 //
 // A JSON Web Key Set (RFC 7517) of Ed25519 keys (RFC 8037). Keys rotate with an overlap.
@@ -11858,6 +15295,38 @@ func (c *ClientWithResponses) GetRecoveryWithResponse(ctx context.Context, reqEd
 	return ParseGetRecoveryResponse(rsp)
 }
 
+// RenewLeasesWithBodyWithResponse Renew many leases
+//
+// Each for itself, as one alone would be renewed: one result for each, in the order asked,
+// whatever becomes of the others.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/leases/renew (the `RenewLeases` operationId).
+func (c *ClientWithResponses) RenewLeasesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenewLeasesResponse, error) {
+	rsp, err := c.RenewLeasesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenewLeasesResponse(rsp)
+}
+
+// RenewLeasesWithResponse Renew many leases
+//
+// Each for itself, as one alone would be renewed: one result for each, in the order asked,
+// whatever becomes of the others.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/leases/renew (the `RenewLeases` operationId).
+func (c *ClientWithResponses) RenewLeasesWithResponse(ctx context.Context, body RenewLeasesJSONRequestBody, reqEditors ...RequestEditorFn) (*RenewLeasesResponse, error) {
+	rsp, err := c.RenewLeases(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenewLeasesResponse(rsp)
+}
+
 // AuthorizeDeviceWithBodyWithResponse Begin the login of a device
 //
 // The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
@@ -12471,6 +15940,427 @@ func (c *ClientWithResponses) SuspendTenantWithResponse(ctx context.Context, ten
 		return nil, err
 	}
 	return ParseSuspendTenantResponse(rsp)
+}
+
+// RevokeTenantLeaseWithBodyWithResponse Take a lease from a tenant's node
+//
+// As the tenant itself would: the lease that was looked at, by its epoch and its last renewal,
+// and no later one. 409 `lease_changed`, with the present `epoch` and `renewed_position`. 409
+// `lease_not_held` when the coordinator is the writer already. The operator and the reason
+// stay in the tenant's journal.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/worlds/{world_id}/lease/revoke (the `RevokeTenantLease` operationId).
+func (c *ClientWithResponses) RevokeTenantLeaseWithBodyWithResponse(ctx context.Context, tenantID TenantID, worldID WorldID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeTenantLeaseResponse, error) {
+	rsp, err := c.RevokeTenantLeaseWithBody(ctx, tenantID, worldID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeTenantLeaseResponse(rsp)
+}
+
+// RevokeTenantLeaseWithResponse Take a lease from a tenant's node
+//
+// As the tenant itself would: the lease that was looked at, by its epoch and its last renewal,
+// and no later one. 409 `lease_changed`, with the present `epoch` and `renewed_position`. 409
+// `lease_not_held` when the coordinator is the writer already. The operator and the reason
+// stay in the tenant's journal.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/worlds/{world_id}/lease/revoke (the `RevokeTenantLease` operationId).
+func (c *ClientWithResponses) RevokeTenantLeaseWithResponse(ctx context.Context, tenantID TenantID, worldID WorldID, body RevokeTenantLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeTenantLeaseResponse, error) {
+	rsp, err := c.RevokeTenantLease(ctx, tenantID, worldID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeTenantLeaseResponse(rsp)
+}
+
+// ListWorldsWithResponse List worlds
+//
+// In an order that stays. Every world that exists throughout the walk is returned exactly
+// once, whatever is made meanwhile.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/worlds (the `ListWorlds` operationId).
+func (c *ClientWithResponses) ListWorldsWithResponse(ctx context.Context, params *ListWorldsParams, reqEditors ...RequestEditorFn) (*ListWorldsResponse, error) {
+	rsp, err := c.ListWorlds(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListWorldsResponse(rsp)
+}
+
+// CreateWorldWithBodyWithResponse Create a world
+//
+// It has a journal with one entry, `world_created`, and Holdfast is its writer, the
+// coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
+// is no need of an Idempotency-Key: after an unknown outcome get the world.
+//
+// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds (the `CreateWorld` operationId).
+func (c *ClientWithResponses) CreateWorldWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorldResponse, error) {
+	rsp, err := c.CreateWorldWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorldResponse(rsp)
+}
+
+// CreateWorldWithResponse Create a world
+//
+// It has a journal with one entry, `world_created`, and Holdfast is its writer, the
+// coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
+// is no need of an Idempotency-Key: after an unknown outcome get the world.
+//
+// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds (the `CreateWorld` operationId).
+func (c *ClientWithResponses) CreateWorldWithResponse(ctx context.Context, body CreateWorldJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorldResponse, error) {
+	rsp, err := c.CreateWorld(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorldResponse(rsp)
+}
+
+// DeleteWorldWithResponse Delete a world, for good
+//
+// Nothing of it can be read or written any more, and its id is never used again. 409
+// `lease_held`, with Retry-After, while a node holds its lease.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/worlds/{world_id} (the `DeleteWorld` operationId).
+func (c *ClientWithResponses) DeleteWorldWithResponse(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*DeleteWorldResponse, error) {
+	rsp, err := c.DeleteWorld(ctx, worldID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteWorldResponse(rsp)
+}
+
+// GetWorldWithResponse Get a world
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/worlds/{world_id} (the `GetWorld` operationId).
+func (c *ClientWithResponses) GetWorldWithResponse(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*GetWorldResponse, error) {
+	rsp, err := c.GetWorld(ctx, worldID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetWorldResponse(rsp)
+}
+
+// ReadJournalWithResponse Read the journal
+//
+// The entries behind a position, in their order, as JSON: up to `limit`, and fewer where they
+// are large, so look at `more`. With `Accept: application/x-ndjson` one entry a line, and
+// exactly `limit` of them or all there are. Whatever goes wrong behind the first page cuts
+// the connection off; go on behind the last whole line. It may take five minutes.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/worlds/{world_id}/journal (the `ReadJournal` operationId).
+func (c *ClientWithResponses) ReadJournalWithResponse(ctx context.Context, worldID WorldID, params *ReadJournalParams, reqEditors ...RequestEditorFn) (*ReadJournalResponse, error) {
+	rsp, err := c.ReadJournal(ctx, worldID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadJournalResponse(rsp)
+}
+
+// AppendEntriesWithBodyWithResponse Append entries to the journal
+//
+// All or none, one behind the other, durable before they are acknowledged. At most 1,000
+// entries with 1 MiB of payload together; the body has at most 2 MiB.
+//
+// The holder of the lease sends `Holdfast-Lease`. While the coordinator holds, anybody with
+// the scope writes, and sends none.
+//
+// An entry id is used once in a world, for good. When all entries of a request are in the
+// journal already, with the same payloads, the answer is 200 and the receipt that they got,
+// whoever may write by now: so after a lost answer, a handoff or a fence the same request
+// finds out. 409 `entry_id_reused`, with `entry_id`, for another payload; 409
+// `entries_partly_known`, with the ids in `known`, when some are there and some aren't, and
+// nothing is written.
+//
+// 409 `fenced`, `lease_expired` or `lease_not_activated`, with `epoch`, and with `holder` but
+// for the last: the caller may not write. The attempt is journaled. 412 `position_changed`,
+// with `position`, when the journal has gone on since `if_position`. 413
+// `payloads_too_large`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds/{world_id}/journal (the `AppendEntries` operationId).
+func (c *ClientWithResponses) AppendEntriesWithBodyWithResponse(ctx context.Context, worldID WorldID, params *AppendEntriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AppendEntriesResponse, error) {
+	rsp, err := c.AppendEntriesWithBody(ctx, worldID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAppendEntriesResponse(rsp)
+}
+
+// AppendEntriesWithResponse Append entries to the journal
+//
+// All or none, one behind the other, durable before they are acknowledged. At most 1,000
+// entries with 1 MiB of payload together; the body has at most 2 MiB.
+//
+// The holder of the lease sends `Holdfast-Lease`. While the coordinator holds, anybody with
+// the scope writes, and sends none.
+//
+// An entry id is used once in a world, for good. When all entries of a request are in the
+// journal already, with the same payloads, the answer is 200 and the receipt that they got,
+// whoever may write by now: so after a lost answer, a handoff or a fence the same request
+// finds out. 409 `entry_id_reused`, with `entry_id`, for another payload; 409
+// `entries_partly_known`, with the ids in `known`, when some are there and some aren't, and
+// nothing is written.
+//
+// 409 `fenced`, `lease_expired` or `lease_not_activated`, with `epoch`, and with `holder` but
+// for the last: the caller may not write. The attempt is journaled. 412 `position_changed`,
+// with `position`, when the journal has gone on since `if_position`. 413
+// `payloads_too_large`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds/{world_id}/journal (the `AppendEntries` operationId).
+func (c *ClientWithResponses) AppendEntriesWithResponse(ctx context.Context, worldID WorldID, params *AppendEntriesParams, body AppendEntriesJSONRequestBody, reqEditors ...RequestEditorFn) (*AppendEntriesResponse, error) {
+	rsp, err := c.AppendEntries(ctx, worldID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAppendEntriesResponse(rsp)
+}
+
+// CheckAppendWithResponse Would the caller's append be accepted?
+//
+// By the same rules as an append, with the same header. Nothing is written, a refusal neither,
+// and nothing is promised of the next moment.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds/{world_id}/journal/check (the `CheckAppend` operationId).
+func (c *ClientWithResponses) CheckAppendWithResponse(ctx context.Context, worldID WorldID, params *CheckAppendParams, reqEditors ...RequestEditorFn) (*CheckAppendResponse, error) {
+	rsp, err := c.CheckAppend(ctx, worldID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCheckAppendResponse(rsp)
+}
+
+// GetLeaseWithResponse Who may write, or might at a position
+//
+// The lease that is in force now and where the journal ends. A lease whose time is over is
+// ended first, so it is never shown.
+//
+// With `position` instead: who had the lease at that position of the journal, and in `proof`
+// the entry that made it so. 404 `position_not_found` beyond the journal's end.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/worlds/{world_id}/lease (the `GetLease` operationId).
+func (c *ClientWithResponses) GetLeaseWithResponse(ctx context.Context, worldID WorldID, params *GetLeaseParams, reqEditors ...RequestEditorFn) (*GetLeaseResponse, error) {
+	rsp, err := c.GetLease(ctx, worldID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetLeaseResponse(rsp)
+}
+
+// AcquireLeaseWithBodyWithResponse Take over a world
+//
+// Hands the write lease to the caller, if the coordinator holds it and nobody stands in line
+// before, at the next epoch. The answer has the lease's secret, once: with the epoch it goes
+// into `Holdfast-Lease`. Then read the journal through `handoff_position`, and activate: until
+// then nothing may be written, and by `activate_by` the lease ends without.
+//
+// The same request id gets the same lease again, for as long as that stands: repeat it when
+// an answer is lost. `takeover` takes the lease from another process of the caller's own
+// principal, which is fenced from then on.
+//
+// 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
+// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+// caller stands in line itself for so long, first come, first served, and is answered as
+// soon as it has the lease. It loses its place when it closes the connection, or the sending
+// half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
+// request id at another one finds its place again.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/acquire (the `AcquireLease` operationId).
+func (c *ClientWithResponses) AcquireLeaseWithBodyWithResponse(ctx context.Context, worldID WorldID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcquireLeaseResponse, error) {
+	rsp, err := c.AcquireLeaseWithBody(ctx, worldID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcquireLeaseResponse(rsp)
+}
+
+// AcquireLeaseWithResponse Take over a world
+//
+// Hands the write lease to the caller, if the coordinator holds it and nobody stands in line
+// before, at the next epoch. The answer has the lease's secret, once: with the epoch it goes
+// into `Holdfast-Lease`. Then read the journal through `handoff_position`, and activate: until
+// then nothing may be written, and by `activate_by` the lease ends without.
+//
+// The same request id gets the same lease again, for as long as that stands: repeat it when
+// an answer is lost. `takeover` takes the lease from another process of the caller's own
+// principal, which is fenced from then on.
+//
+// 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
+// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+// caller stands in line itself for so long, first come, first served, and is answered as
+// soon as it has the lease. It loses its place when it closes the connection, or the sending
+// half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
+// request id at another one finds its place again.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/acquire (the `AcquireLease` operationId).
+func (c *ClientWithResponses) AcquireLeaseWithResponse(ctx context.Context, worldID WorldID, body AcquireLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*AcquireLeaseResponse, error) {
+	rsp, err := c.AcquireLease(ctx, worldID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcquireLeaseResponse(rsp)
+}
+
+// ActivateLeaseWithBodyWithResponse Begin to write, after the replay
+//
+// Shows that the holder has replayed the journal through the handoff, by the chain hash
+// there, which only the journal tells. Harmless to repeat.
+//
+// 409 `replay_mismatch`, with `handoff_position`, when the position or the hash is another;
+// 409 `fenced` or `lease_expired`, with `epoch` and `holder`, when the lease is no more.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/activate (the `ActivateLease` operationId).
+func (c *ClientWithResponses) ActivateLeaseWithBodyWithResponse(ctx context.Context, worldID WorldID, params *ActivateLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ActivateLeaseResponse, error) {
+	rsp, err := c.ActivateLeaseWithBody(ctx, worldID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseActivateLeaseResponse(rsp)
+}
+
+// ActivateLeaseWithResponse Begin to write, after the replay
+//
+// Shows that the holder has replayed the journal through the handoff, by the chain hash
+// there, which only the journal tells. Harmless to repeat.
+//
+// 409 `replay_mismatch`, with `handoff_position`, when the position or the hash is another;
+// 409 `fenced` or `lease_expired`, with `epoch` and `holder`, when the lease is no more.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/activate (the `ActivateLease` operationId).
+func (c *ClientWithResponses) ActivateLeaseWithResponse(ctx context.Context, worldID WorldID, params *ActivateLeaseParams, body ActivateLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*ActivateLeaseResponse, error) {
+	rsp, err := c.ActivateLease(ctx, worldID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseActivateLeaseResponse(rsp)
+}
+
+// HandOffLeaseWithBodyWithResponse Give a lease away
+//
+// To the coordinator, or to the first that stands in line. Whatever the caller sends behind
+// it is fenced. 409 `nobody_waits` when the line is empty, and the lease stays. 409 `fenced`
+// or `lease_expired`, with `epoch` and `holder`, when the lease is no more: when the answer
+// to an earlier handoff was lost, that one happened.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/handoff (the `HandOffLease` operationId).
+func (c *ClientWithResponses) HandOffLeaseWithBodyWithResponse(ctx context.Context, worldID WorldID, params *HandOffLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*HandOffLeaseResponse, error) {
+	rsp, err := c.HandOffLeaseWithBody(ctx, worldID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseHandOffLeaseResponse(rsp)
+}
+
+// HandOffLeaseWithResponse Give a lease away
+//
+// To the coordinator, or to the first that stands in line. Whatever the caller sends behind
+// it is fenced. 409 `nobody_waits` when the line is empty, and the lease stays. 409 `fenced`
+// or `lease_expired`, with `epoch` and `holder`, when the lease is no more: when the answer
+// to an earlier handoff was lost, that one happened.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/handoff (the `HandOffLease` operationId).
+func (c *ClientWithResponses) HandOffLeaseWithResponse(ctx context.Context, worldID WorldID, params *HandOffLeaseParams, body HandOffLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*HandOffLeaseResponse, error) {
+	rsp, err := c.HandOffLease(ctx, worldID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseHandOffLeaseResponse(rsp)
+}
+
+// RenewLeaseWithResponse Renew a lease
+//
+// A whole term from now on; until the activation no further than `activate_by`. It never
+// shortens a term, and never revives one that is over. Harmless to repeat. A third of the term
+// is a good time between two.
+//
+// 409 `fenced` or `lease_expired`, with `epoch` and `holder`, when the lease is no more.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/renew (the `RenewLease` operationId).
+func (c *ClientWithResponses) RenewLeaseWithResponse(ctx context.Context, worldID WorldID, params *RenewLeaseParams, reqEditors ...RequestEditorFn) (*RenewLeaseResponse, error) {
+	rsp, err := c.RenewLease(ctx, worldID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenewLeaseResponse(rsp)
+}
+
+// RevokeLeaseWithBodyWithResponse Take a lease from its holder
+//
+// The coordinator is the writer again; whatever the holder sends is fenced. It takes the lease
+// that was looked at, by its epoch and its last renewal, and no later one: 409
+// `lease_changed`, with the present `epoch` and `renewed_position`. 409 `lease_not_held` when
+// the coordinator is the writer already. The reason stays in the journal.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/revoke (the `RevokeLease` operationId).
+func (c *ClientWithResponses) RevokeLeaseWithBodyWithResponse(ctx context.Context, worldID WorldID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeLeaseResponse, error) {
+	rsp, err := c.RevokeLeaseWithBody(ctx, worldID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeLeaseResponse(rsp)
+}
+
+// RevokeLeaseWithResponse Take a lease from its holder
+//
+// The coordinator is the writer again; whatever the holder sends is fenced. It takes the lease
+// that was looked at, by its epoch and its last renewal, and no later one: 409
+// `lease_changed`, with the present `epoch` and `renewed_position`. 409 `lease_not_held` when
+// the coordinator is the writer already. The reason stays in the journal.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/worlds/{world_id}/lease/revoke (the `RevokeLease` operationId).
+func (c *ClientWithResponses) RevokeLeaseWithResponse(ctx context.Context, worldID WorldID, body RevokeLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeLeaseResponse, error) {
+	rsp, err := c.RevokeLease(ctx, worldID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeLeaseResponse(rsp)
 }
 
 // ParseGetJwksResponse parses an HTTP response from a GetJwksWithResponse call
@@ -14299,6 +18189,66 @@ func ParseGetRecoveryResponse(rsp *http.Response) (*GetRecoveryResponse, error) 
 	switch {
 	case true:
 		var headers GetRecoveryResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRenewLeasesResponse parses an HTTP response from a RenewLeasesWithResponse call
+func ParseRenewLeasesResponse(rsp *http.Response) (*RenewLeasesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RenewLeasesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LeaseRenewalResults
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RenewLeasesResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -16189,6 +20139,862 @@ func ParseSuspendTenantResponse(rsp *http.Response) (*SuspendTenantResponse, err
 		response.Headers200 = &headers
 	case true:
 		var headers SuspendTenantResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRevokeTenantLeaseResponse parses an HTTP response from a RevokeTenantLeaseWithResponse call
+func ParseRevokeTenantLeaseResponse(rsp *http.Response) (*RevokeTenantLeaseResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeTenantLeaseResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WriterChange
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RevokeTenantLeaseResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListWorldsResponse parses an HTTP response from a ListWorldsWithResponse call
+func ParseListWorldsResponse(rsp *http.Response) (*ListWorldsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListWorldsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorldPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListWorldsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateWorldResponse parses an HTTP response from a CreateWorldWithResponse call
+func ParseCreateWorldResponse(rsp *http.Response) (*CreateWorldResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateWorldResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest World
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers CreateWorldResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteWorldResponse parses an HTTP response from a DeleteWorldWithResponse call
+func ParseDeleteWorldResponse(rsp *http.Response) (*DeleteWorldResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteWorldResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteWorldResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetWorldResponse parses an HTTP response from a GetWorldWithResponse call
+func ParseGetWorldResponse(rsp *http.Response) (*GetWorldResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetWorldResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest World
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetWorldResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseReadJournalResponse parses an HTTP response from a ReadJournalWithResponse call
+func ParseReadJournalResponse(rsp *http.Response) (*ReadJournalResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadJournalResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest JournalPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (application/x-ndjson) unsupported
+
+	}
+
+	switch {
+	case true:
+		var headers ReadJournalResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseAppendEntriesResponse parses an HTTP response from a AppendEntriesWithResponse call
+func ParseAppendEntriesResponse(rsp *http.Response) (*AppendEntriesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AppendEntriesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AppendReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest AppendReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers AppendEntriesResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCheckAppendResponse parses an HTTP response from a CheckAppendWithResponse call
+func ParseCheckAppendResponse(rsp *http.Response) (*CheckAppendResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CheckAppendResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AppendVerdict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers CheckAppendResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetLeaseResponse parses an HTTP response from a GetLeaseWithResponse call
+func ParseGetLeaseResponse(rsp *http.Response) (*GetLeaseResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetLeaseResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Lease
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetLeaseResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseAcquireLeaseResponse parses an HTTP response from a AcquireLeaseWithResponse call
+func ParseAcquireLeaseResponse(rsp *http.Response) (*AcquireLeaseResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AcquireLeaseResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LeaseGrant
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers AcquireLeaseResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers AcquireLeaseResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseActivateLeaseResponse parses an HTTP response from a ActivateLeaseWithResponse call
+func ParseActivateLeaseResponse(rsp *http.Response) (*ActivateLeaseResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ActivateLeaseResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Lease
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ActivateLeaseResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseHandOffLeaseResponse parses an HTTP response from a HandOffLeaseWithResponse call
+func ParseHandOffLeaseResponse(rsp *http.Response) (*HandOffLeaseResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &HandOffLeaseResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WriterChange
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers HandOffLeaseResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRenewLeaseResponse parses an HTTP response from a RenewLeaseWithResponse call
+func ParseRenewLeaseResponse(rsp *http.Response) (*RenewLeaseResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RenewLeaseResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LeaseRenewal
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RenewLeaseResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRevokeLeaseResponse parses an HTTP response from a RevokeLeaseWithResponse call
+func ParseRevokeLeaseResponse(rsp *http.Response) (*RevokeLeaseResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeLeaseResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WriterChange
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RevokeLeaseResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -111,6 +111,24 @@ func (e ImportDeviceStatus) Valid() bool {
 	}
 }
 
+// Defines values for LeaseHandoffTo.
+const (
+	HandOffToCoordinator LeaseHandoffTo = "coordinator"
+	HandOffToNext        LeaseHandoffTo = "next"
+)
+
+// Valid indicates whether the value is a known member of the LeaseHandoffTo enum.
+func (e LeaseHandoffTo) Valid() bool {
+	switch e {
+	case HandOffToCoordinator:
+		return true
+	case HandOffToNext:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewTenantHandlePolicy.
 const (
 	ASCII   NewTenantHandlePolicy = "ascii"
@@ -276,6 +294,50 @@ type APIKeyPage struct {
 // APIKeySecret The API key itself, `hf_<id>_<secret>`. It is shown once.
 type APIKeySecret = string
 
+// AppendReceipt defines model for AppendReceipt.
+type AppendReceipt struct {
+	// ChainHash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
+	// entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
+	// its digest. Before the first entry it is that of `holdfast-journal-v1`, the tenant's id and
+	// the world's id, each ended by a line feed.
+	//
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ChainHash ChainHash `json:"chain_hash"`
+
+	// Epoch Of the last of them.
+	//
+	// Example: 2
+	Epoch int64 `json:"epoch"`
+
+	// Positions Of the entries, in their order.
+	//
+	// Example: [24,25]
+	Positions []int64 `json:"positions"`
+
+	// Replayed Whether an earlier request wrote them.
+	Replayed bool `json:"replayed"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
+
+// AppendVerdict defines model for AppendVerdict.
+type AppendVerdict struct {
+	Accepted bool `json:"accepted"`
+
+	// Lease Who has the write lease. With `position` asked for there is a `proof`, and nothing else that
+	// isn't required.
+	Lease Lease `json:"lease"`
+
+	// Refusal Why not, as a problem would say it.
+	Refusal *LeaseRefusal `json:"refusal,omitempty"`
+}
+
 // AskedSweep defines model for AskedSweep.
 type AskedSweep struct {
 	// AlreadyAsked One was waiting or under way already, and no other was added.
@@ -324,6 +386,14 @@ type BatchResult struct {
 type BatchResults struct {
 	Results []BatchResult `json:"results"`
 }
+
+// ChainHash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
+// entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
+// its digest. Before the first entry it is that of `holdfast-journal-v1`, the tenant's id and
+// the world's id, each ended by a line feed.
+//
+// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+type ChainHash = string
 
 // Check defines model for Check.
 type Check struct {
@@ -669,6 +739,11 @@ type FieldError struct {
 	Pointer string `json:"pointer"`
 }
 
+// HoldfastLease An epoch in decimal digits, a dot, and the lease's secret.
+//
+// Example: 2.wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
+type HoldfastLease = string
+
 // ID A UUID (RFC 9562) in lower case.
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
@@ -838,6 +913,111 @@ type ImportResult struct {
 	Result string `json:"result"`
 }
 
+// JournalActor Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+type JournalActor struct {
+	// Issuer `holdfast` for those that it keeps itself; absent for the coordinator.
+	//
+	// Example: holdfast
+	Issuer string `json:"issuer,omitempty"`
+
+	// Subject The principal's or operator's id, from this issuer; absent for the coordinator.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	Subject string `json:"subject,omitempty"`
+
+	// Type `coordinator`, `principal` or `operator`.
+	//
+	// Example: principal
+	Type string `json:"type"`
+}
+
+// JournalDetails The kind's own. Of an `entry`, `format`: `json` or `bytes`. Of a lease's, its `epoch` and who
+// has it; term and expiry are absent for the coordinator.
+//
+// Example: {"format":"bytes"}
+type JournalDetails = json.RawMessage
+
+// JournalEntry defines model for JournalEntry.
+type JournalEntry struct {
+	// Actor Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Actor JournalActor `json:"actor"`
+
+	// At With exactly six digits behind the point. It never falls.
+	//
+	// Example: 2026-11-30T12:00:00.000000Z
+	At time.Time `json:"at"`
+
+	// Details The kind's own. Of an `entry`, `format`: `json` or `bytes`. Of a lease's, its `epoch` and who
+	// has it; term and expiry are absent for the coordinator.
+	//
+	//
+	// Example: {"format":"bytes"}
+	Details JournalDetails `json:"details"`
+
+	// Digest SHA-256 of the payload, in hexadecimal.
+	//
+	// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+	Digest string `json:"digest"`
+
+	// EntryID As it was sent; absent where there was none.
+	//
+	// Example: turn-4711
+	EntryID string `json:"entry_id,omitempty"`
+
+	// Epoch In force behind this entry.
+	//
+	// Example: 2
+	Epoch int64 `json:"epoch"`
+
+	// Hash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
+	// entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
+	// its digest. Before the first entry it is that of `holdfast-journal-v1`, the tenant's id and
+	// the world's id, each ended by a line feed.
+	//
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Hash ChainHash `json:"hash"`
+
+	// JSON Any JSON value. It is kept as its RFC 8785 bytes, so a number must be one that a double
+	// holds: another is 422 `json_number_inexact`.
+	JSON JournalJSON `json:"json,omitempty"`
+
+	// Kind `entry` is the tenant's own. The rest is Holdfast's: `world_created`, `lease_granted`,
+	// `lease_renewed`, `lease_revoked`, `lease_handed_off`, `lease_activated`,
+	// `append_rejected`, `advice` and `world_retired`.
+	//
+	//
+	// Example: entry
+	Kind string `json:"kind"`
+
+	// Payload In base64; of an `entry` in bytes.
+	//
+	// Example: aGVsbG8=
+	Payload []byte `json:"payload,omitempty"`
+
+	// Position From 1, without a gap.
+	//
+	// Example: 24
+	Position int64 `json:"position"`
+}
+
+// JournalJSON Any JSON value. It is kept as its RFC 8785 bytes, so a number must be one that a double
+// holds: another is 422 `json_number_inexact`.
+type JournalJSON = json.RawMessage
+
+// JournalPage defines model for JournalPage.
+type JournalPage struct {
+	Entries []JournalEntry `json:"entries"`
+
+	// More Whether others stand behind these already.
+	More bool `json:"more"`
+
+	// Position Of the journal's last entry.
+	Position int64 `json:"position"`
+}
+
 // Jwk defines model for Jwk.
 type Jwk struct {
 	// Alg Example: EdDSA
@@ -872,6 +1052,261 @@ type KeyCount struct {
 	//
 	// Example: handle
 	Family string `json:"family"`
+}
+
+// Lease Who has the write lease. With `position` asked for there is a `proof`, and nothing else that
+// isn't required.
+type Lease struct {
+	// ActivateBy By when the lease had to be activated; absent for the coordinator.
+	ActivateBy *time.Time `json:"activate_by,omitempty"`
+
+	// Activated Whether the holder may write already. The coordinator always may.
+	Activated *bool `json:"activated,omitempty"`
+
+	// At When it was so, by the clock that decides.
+	At *time.Time `json:"at,omitempty"`
+
+	// ChainHash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
+	// entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
+	// its digest. Before the first entry it is that of `holdfast-journal-v1`, the tenant's id and
+	// the world's id, each ended by a line feed.
+	//
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ChainHash *ChainHash `json:"chain_hash,omitempty"`
+
+	// Epoch It grows by one with every change of the writer, and never falls.
+	//
+	// Example: 2
+	Epoch int64 `json:"epoch"`
+
+	// ExpiresAt Absent for the coordinator.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// GrantedPosition Of the entry that made the holder the writer.
+	GrantedPosition *int64 `json:"granted_position,omitempty"`
+
+	// Holder Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Holder JournalActor `json:"holder"`
+
+	// Position Of the journal's last entry, or the one that was asked for.
+	//
+	// Example: 17
+	Position int64         `json:"position"`
+	Proof    *JournalEntry `json:"proof,omitempty"`
+
+	// RemainingMs Milliseconds until then, rounded down; absent for the coordinator.
+	//
+	// Example: 21934
+	RemainingMs *int64 `json:"remaining_ms,omitempty"`
+
+	// RenewedPosition Of the last grant, handoff or renewal. A revocation names it.
+	RenewedPosition *int64 `json:"renewed_position,omitempty"`
+
+	// TermSeconds Absent for the coordinator, whose lease has no end.
+	//
+	// Example: 30
+	TermSeconds *int64 `json:"term_seconds,omitempty"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+
+	// WrittenPosition Of the last entry that a tenant wrote or that changed the writer. `if_position` is compared with it.
+	WrittenPosition *int64 `json:"written_position,omitempty"`
+}
+
+// LeaseActivation defines model for LeaseActivation.
+type LeaseActivation struct {
+	// ChainHash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
+	// entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
+	// its digest. Before the first entry it is that of `holdfast-journal-v1`, the tenant's id and
+	// the world's id, each ended by a line feed.
+	//
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ChainHash ChainHash `json:"chain_hash"`
+
+	// ReplayedPosition The handoff's.
+	//
+	// Example: 17
+	ReplayedPosition int64 `json:"replayed_position"`
+}
+
+// LeaseGrant defines model for LeaseGrant.
+type LeaseGrant struct {
+	ActivateBy time.Time `json:"activate_by"`
+
+	// Activated Whether it is activated already, since an earlier request with the same id.
+	Activated bool `json:"activated"`
+
+	// Epoch Example: 2
+	Epoch     int64     `json:"epoch"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// HandoffPosition Of the entry that made the caller the writer. The replay goes through it.
+	//
+	// Example: 17
+	HandoffPosition int64 `json:"handoff_position"`
+
+	// RemainingMs Milliseconds until the lease expires, rounded down. Count them from when the request
+	// was sent, by a clock that isn't set, and stop writing before they end.
+	//
+	//
+	// Example: 29998
+	RemainingMs int64 `json:"remaining_ms"`
+
+	// Secret Of this lease, for `Holdfast-Lease`. It stands nowhere else.
+	//
+	// Example: wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
+	Secret string `json:"secret"`
+
+	// TermSeconds Example: 30
+	TermSeconds int64 `json:"term_seconds"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
+
+// LeaseHandoff defines model for LeaseHandoff.
+type LeaseHandoff struct {
+	// To `next` is the first that stands in line.
+	To LeaseHandoffTo `json:"to"`
+}
+
+// LeaseHandoffTo `next` is the first that stands in line.
+type LeaseHandoffTo string
+
+// LeaseRefusal Why not, as a problem would say it.
+type LeaseRefusal struct {
+	// Code Stable, for programs.
+	//
+	// Example: fenced
+	Code string `json:"code"`
+
+	// Detail What is wrong and what to do, for people.
+	Detail string `json:"detail"`
+
+	// Epoch That is in force.
+	Epoch *int64 `json:"epoch,omitempty"`
+
+	// Holder Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Holder *JournalActor `json:"holder,omitempty"`
+
+	// RetryAfter Seconds after which a retry may succeed. Absent where a retry makes no sense.
+	RetryAfter *int `json:"retry_after,omitempty"`
+}
+
+// LeaseRenewal defines model for LeaseRenewal.
+type LeaseRenewal struct {
+	// Epoch Example: 2
+	Epoch     int64     `json:"epoch"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// RemainingMs Milliseconds until then, rounded down. Count them from when the request was sent.
+	//
+	// Example: 29998
+	RemainingMs int64 `json:"remaining_ms"`
+
+	// TermSeconds Example: 30
+	TermSeconds int64 `json:"term_seconds"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
+
+// LeaseRenewalResult Either the renewal or the refusal.
+type LeaseRenewalResult struct {
+	// Refusal Why not, as a problem would say it.
+	Refusal *LeaseRefusal `json:"refusal,omitempty"`
+	Renewal *LeaseRenewal `json:"renewal,omitempty"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
+
+// LeaseRenewalResults defines model for LeaseRenewalResults.
+type LeaseRenewalResults struct {
+	Results []LeaseRenewalResult `json:"results"`
+}
+
+// LeaseRenewals defines model for LeaseRenewals.
+type LeaseRenewals struct {
+	Renewals []LeaseToRenew `json:"renewals"`
+}
+
+// LeaseRequest defines model for LeaseRequest.
+type LeaseRequest struct {
+	// ActivateWithinSeconds How long the replay may take.
+	ActivateWithinSeconds *int64 `json:"activate_within_seconds,omitempty"`
+
+	// RequestID The caller's own, fresh for each lease. A retry has the same one.
+	//
+	// Example: node-3/boot-17/north-7
+	RequestID string `json:"request_id"`
+
+	// Takeover Take it also from a lease of the caller's own principal.
+	Takeover *bool `json:"takeover,omitempty"`
+
+	// TermSeconds How long the lease lasts without a renewal. A holder that crashes stalls its world for
+	// so long.
+	TermSeconds *int64 `json:"term_seconds,omitempty"`
+
+	// WaitSeconds How long to stand in line, if the lease isn't free.
+	WaitSeconds *int64 `json:"wait_seconds,omitempty"`
+}
+
+// LeaseRevocation defines model for LeaseRevocation.
+type LeaseRevocation struct {
+	// Epoch Of the lease that was looked at.
+	//
+	// Example: 2
+	Epoch int64 `json:"epoch"`
+
+	// Reason In plain words. `expiry` is Holdfast's own.
+	//
+	// Example: The node hangs.
+	Reason string `json:"reason"`
+
+	// RenewedPosition Of its last renewal then.
+	//
+	// Example: 21
+	RenewedPosition int64 `json:"renewed_position"`
+}
+
+// LeaseToRenew defines model for LeaseToRenew.
+type LeaseToRenew struct {
+	// Epoch Example: 2
+	Epoch int64 `json:"epoch"`
+
+	// Secret Of the lease, as the grant told it.
+	//
+	// Example: wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
+	Secret string `json:"secret"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
 }
 
 // Liveness defines model for Liveness.
@@ -951,6 +1386,33 @@ type NewEmailChange struct {
 	Email string `json:"email"`
 }
 
+// NewEntries defines model for NewEntries.
+type NewEntries struct {
+	Entries []NewEntry `json:"entries"`
+
+	// IfPosition Of the last entry that a tenant wrote or that changed the writer, as the caller knows
+	// the journal: renewals, advice and evidence don't count. Without it the entries are
+	// written wherever the journal ends.
+	IfPosition *int64 `json:"if_position,omitempty"`
+}
+
+// NewEntry With exactly one of `payload` and `json`; otherwise 422 `payload_not_one`.
+type NewEntry struct {
+	// EntryID The caller's own, by which a repeated request finds its entries.
+	//
+	// Example: turn-4711
+	EntryID string `json:"entry_id,omitempty"`
+
+	// JSON Any JSON value. It is kept as its RFC 8785 bytes, so a number must be one that a double
+	// holds: another is 422 `json_number_inexact`.
+	JSON JournalJSON `json:"json,omitempty"`
+
+	// Payload Bytes, in base64 (RFC 4648, section 4) with padding and without line breaks. There may be none.
+	//
+	// Example: aGVsbG8=
+	Payload *[]byte `json:"payload,omitempty"`
+}
+
 // NewPrincipal defines model for NewPrincipal.
 type NewPrincipal struct {
 	// Name Unique within the tenant, or among the operators. Two-person rules compare it.
@@ -1009,6 +1471,20 @@ type NewTenantHandlePolicy string
 // NewTenantIdentityState Whether the namespace serves from the beginning, or takes only imports until it is
 // opened.
 type NewTenantIdentityState string
+
+// NewWorld defines model for NewWorld.
+type NewWorld struct {
+	// AdviseSpill Whether Holdfast may advise, in the journal, to take the world over while it is hot, and
+	// to hand it back once it isn't.
+	AdviseSpill *bool `json:"advise_spill,omitempty"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
 
 // NextCursor Where the next page begins; absent on the last.
 type NextCursor = string
@@ -1071,7 +1547,7 @@ type PrincipalPage struct {
 	Principals []Principal `json:"principals"`
 }
 
-// Problem An RFC 9457 problem.
+// Problem An RFC 9457 problem. What isn't required is there where an operation says so.
 type Problem struct {
 	// Code Stable, for programs.
 	//
@@ -1081,9 +1557,33 @@ type Problem struct {
 	// Detail What is wrong and what to do, for people.
 	Detail string `json:"detail"`
 
+	// EntryID That stands for another payload.
+	EntryID *string `json:"entry_id,omitempty"`
+
+	// Epoch Of the lease that is in force, where that is why.
+	//
+	// Example: 3
+	Epoch *int64 `json:"epoch,omitempty"`
+
 	// Errors The parts of the request at fault.
-	Errors    *[]FieldError `json:"errors,omitempty"`
-	RequestID string        `json:"request_id"`
+	Errors *[]FieldError `json:"errors,omitempty"`
+
+	// HandoffPosition Through which the journal must be replayed.
+	HandoffPosition *int64 `json:"handoff_position,omitempty"`
+
+	// Holder Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Holder *JournalActor `json:"holder,omitempty"`
+
+	// Known The ids of the entries that are in the journal.
+	Known *[]string `json:"known,omitempty"`
+
+	// Position Of the journal's last entry that counts for `if_position`.
+	Position *int64 `json:"position,omitempty"`
+
+	// RenewedPosition Of the lease's last renewal, where it has changed.
+	RenewedPosition *int64 `json:"renewed_position,omitempty"`
+	RequestID       string `json:"request_id"`
 
 	// Status Example: 409
 	Status int `json:"status"`
@@ -1323,6 +1823,70 @@ type Violation struct {
 	RecordID *string `json:"record_id"`
 }
 
+// World defines model for World.
+type World struct {
+	AdviseSpill bool      `json:"advise_spill"`
+	CreatedAt   time.Time `json:"created_at"`
+
+	// Epoch Of the last entry.
+	//
+	// Example: 2
+	Epoch int64 `json:"epoch"`
+
+	// Holder Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Holder JournalActor `json:"holder"`
+
+	// Position Of the journal's last entry.
+	//
+	// Example: 17
+	Position int64 `json:"position"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
+
+// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+// with a letter or a digit.
+//
+// Example: north-7
+type WorldID = string
+
+// WorldPage defines model for WorldPage.
+type WorldPage struct {
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+	Worlds     []World     `json:"worlds"`
+}
+
+// WriterChange defines model for WriterChange.
+type WriterChange struct {
+	// Epoch From there on.
+	//
+	// Example: 3
+	Epoch int64 `json:"epoch"`
+
+	// Holder Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Holder JournalActor `json:"holder"`
+
+	// Position Of the entry that made the new writer.
+	//
+	// Example: 23
+	Position int64 `json:"position"`
+
+	// WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
+	// with a letter or a digit.
+	//
+	//
+	// Example: north-7
+	WorldID WorldID `json:"world_id"`
+}
+
 // AccountID A UUID (RFC 9562) in lower case.
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
@@ -1359,6 +1923,11 @@ type Limit = int64
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type OperatorID = ID
+
+// OptionalHoldfastLease An epoch in decimal digits, a dot, and the lease's secret.
+//
+// Example: 2.wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
+type OptionalHoldfastLease = HoldfastLease
 
 // OptionalIfMatch defines model for OptionalIfMatch.
 type OptionalIfMatch = string
@@ -1570,6 +2139,67 @@ type CreateAPIKeyParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListWorldsParams defines parameters for ListWorlds.
+type ListWorldsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ReadJournalParams defines parameters for ReadJournal.
+type ReadJournalParams struct {
+	// After The position behind which to begin; 0, as without it, for the first entry.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many at most: 1 to 1,000 as JSON, 100 without it; 1 to 100,000 as lines, as many as
+	// that without it. What lies outside is moved to the nearest bound. What is no integer of
+	// 64 bits is 422.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// AppendEntriesParams defines parameters for AppendEntries.
+type AppendEntriesParams struct {
+	// HoldfastLease The lease that the caller holds, `<epoch>.<secret>`, as the grant told them; absent while
+	// the coordinator holds. Another form is 400 `lease_malformed`.
+	HoldfastLease *OptionalHoldfastLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// CheckAppendParams defines parameters for CheckAppend.
+type CheckAppendParams struct {
+	// HoldfastLease The lease that the caller holds, `<epoch>.<secret>`, as the grant told them; absent while
+	// the coordinator holds. Another form is 400 `lease_malformed`.
+	HoldfastLease *OptionalHoldfastLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// GetLeaseParams defines parameters for GetLease.
+type GetLeaseParams struct {
+	// Position A position of the journal, from 1.
+	Position *int64 `form:"position,omitempty" json:"position,omitempty"`
+}
+
+// ActivateLeaseParams defines parameters for ActivateLease.
+type ActivateLeaseParams struct {
+	// HoldfastLease The lease that the caller holds, `<epoch>.<secret>`, as the grant told them. Another form is
+	// 400 `lease_malformed`.
+	HoldfastLease HoldfastLease `json:"Holdfast-Lease"`
+}
+
+// HandOffLeaseParams defines parameters for HandOffLease.
+type HandOffLeaseParams struct {
+	// HoldfastLease The lease that the caller holds, `<epoch>.<secret>`, as the grant told them. Another form is
+	// 400 `lease_malformed`.
+	HoldfastLease HoldfastLease `json:"Holdfast-Lease"`
+}
+
+// RenewLeaseParams defines parameters for RenewLease.
+type RenewLeaseParams struct {
+	// HoldfastLease The lease that the caller holds, `<epoch>.<secret>`, as the grant told them. Another form is
+	// 400 `lease_malformed`.
+	HoldfastLease HoldfastLease `json:"Holdfast-Lease"`
+}
+
 // CreateAccountJSONRequestBody defines body for CreateAccount for application/json ContentType.
 type CreateAccountJSONRequestBody = NewAccount
 
@@ -1609,6 +2239,9 @@ type PatchDeviceJSONRequestBody = DevicePatch
 // PatchDeviceApplicationMergePatchPlusJSONRequestBody defines body for PatchDevice for application/merge-patch+json ContentType.
 type PatchDeviceApplicationMergePatchPlusJSONRequestBody = DevicePatch
 
+// RenewLeasesJSONRequestBody defines body for RenewLeases for application/json ContentType.
+type RenewLeasesJSONRequestBody = LeaseRenewals
+
 // AuthorizeDeviceFormdataRequestBody defines body for AuthorizeDevice for application/x-www-form-urlencoded ContentType.
 type AuthorizeDeviceFormdataRequestBody = DeviceAuthorizationRequest
 
@@ -1638,6 +2271,27 @@ type CreatePrincipalJSONRequestBody = NewPrincipal
 
 // CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
 type CreateAPIKeyJSONRequestBody = NewAPIKey
+
+// RevokeTenantLeaseJSONRequestBody defines body for RevokeTenantLease for application/json ContentType.
+type RevokeTenantLeaseJSONRequestBody = LeaseRevocation
+
+// CreateWorldJSONRequestBody defines body for CreateWorld for application/json ContentType.
+type CreateWorldJSONRequestBody = NewWorld
+
+// AppendEntriesJSONRequestBody defines body for AppendEntries for application/json ContentType.
+type AppendEntriesJSONRequestBody = NewEntries
+
+// AcquireLeaseJSONRequestBody defines body for AcquireLease for application/json ContentType.
+type AcquireLeaseJSONRequestBody = LeaseRequest
+
+// ActivateLeaseJSONRequestBody defines body for ActivateLease for application/json ContentType.
+type ActivateLeaseJSONRequestBody = LeaseActivation
+
+// HandOffLeaseJSONRequestBody defines body for HandOffLease for application/json ContentType.
+type HandOffLeaseJSONRequestBody = LeaseHandoff
+
+// RevokeLeaseJSONRequestBody defines body for RevokeLease for application/json ContentType.
+type RevokeLeaseJSONRequestBody = LeaseRevocation
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
@@ -1728,6 +2382,9 @@ type ServerInterface interface {
 	// GetRecovery How much unfinished work the tenant's directory holds
 	// (GET /v1/identity/recovery)
 	GetRecovery(ctx echo.Context) error
+	// RenewLeases Renew many leases
+	// (POST /v1/leases/renew)
+	RenewLeases(ctx echo.Context) error
 	// AuthorizeDevice Begin the login of a device
 	// (POST /v1/oauth/device_authorization)
 	AuthorizeDevice(ctx echo.Context) error
@@ -1809,6 +2466,48 @@ type ServerInterface interface {
 	// SuspendTenant Suspend a tenant
 	// (POST /v1/tenants/{tenant_id}/suspend)
 	SuspendTenant(ctx echo.Context, tenantID TenantID) error
+	// RevokeTenantLease Take a lease from a tenant's node
+	// (POST /v1/tenants/{tenant_id}/worlds/{world_id}/lease/revoke)
+	RevokeTenantLease(ctx echo.Context, tenantID TenantID, worldID WorldID) error
+	// ListWorlds List worlds
+	// (GET /v1/worlds)
+	ListWorlds(ctx echo.Context, params ListWorldsParams) error
+	// CreateWorld Create a world
+	// (POST /v1/worlds)
+	CreateWorld(ctx echo.Context) error
+	// DeleteWorld Delete a world, for good
+	// (DELETE /v1/worlds/{world_id})
+	DeleteWorld(ctx echo.Context, worldID WorldID) error
+	// GetWorld Get a world
+	// (GET /v1/worlds/{world_id})
+	GetWorld(ctx echo.Context, worldID WorldID) error
+	// ReadJournal Read the journal
+	// (GET /v1/worlds/{world_id}/journal)
+	ReadJournal(ctx echo.Context, worldID WorldID, params ReadJournalParams) error
+	// AppendEntries Append entries to the journal
+	// (POST /v1/worlds/{world_id}/journal)
+	AppendEntries(ctx echo.Context, worldID WorldID, params AppendEntriesParams) error
+	// CheckAppend Would the caller's append be accepted?
+	// (POST /v1/worlds/{world_id}/journal/check)
+	CheckAppend(ctx echo.Context, worldID WorldID, params CheckAppendParams) error
+	// GetLease Who may write, or might at a position
+	// (GET /v1/worlds/{world_id}/lease)
+	GetLease(ctx echo.Context, worldID WorldID, params GetLeaseParams) error
+	// AcquireLease Take over a world
+	// (POST /v1/worlds/{world_id}/lease/acquire)
+	AcquireLease(ctx echo.Context, worldID WorldID) error
+	// ActivateLease Begin to write, after the replay
+	// (POST /v1/worlds/{world_id}/lease/activate)
+	ActivateLease(ctx echo.Context, worldID WorldID, params ActivateLeaseParams) error
+	// HandOffLease Give a lease away
+	// (POST /v1/worlds/{world_id}/lease/handoff)
+	HandOffLease(ctx echo.Context, worldID WorldID, params HandOffLeaseParams) error
+	// RenewLease Renew a lease
+	// (POST /v1/worlds/{world_id}/lease/renew)
+	RenewLease(ctx echo.Context, worldID WorldID, params RenewLeaseParams) error
+	// RevokeLease Take a lease from its holder
+	// (POST /v1/worlds/{world_id}/lease/revoke)
+	RevokeLease(ctx echo.Context, worldID WorldID) error
 }
 
 // ServerInterfaceWrapper converts echo contexts to parameters.
@@ -2419,6 +3118,15 @@ func (w *ServerInterfaceWrapper) GetRecovery(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetRecovery(ctx)
+	return err
+}
+
+// RenewLeases converts echo context to params.
+func (w *ServerInterfaceWrapper) RenewLeases(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RenewLeases(ctx)
 	return err
 }
 
@@ -3054,6 +3762,371 @@ func (w *ServerInterfaceWrapper) SuspendTenant(ctx echo.Context) error {
 	return err
 }
 
+// RevokeTenantLease converts echo context to params.
+func (w *ServerInterfaceWrapper) RevokeTenantLease(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RevokeTenantLease(ctx, tenantID, worldID)
+	return err
+}
+
+// ListWorlds converts echo context to params.
+func (w *ServerInterfaceWrapper) ListWorlds(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListWorldsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListWorlds(ctx, params)
+	return err
+}
+
+// CreateWorld converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateWorld(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateWorld(ctx)
+	return err
+}
+
+// DeleteWorld converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteWorld(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteWorld(ctx, worldID)
+	return err
+}
+
+// GetWorld converts echo context to params.
+func (w *ServerInterfaceWrapper) GetWorld(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetWorld(ctx, worldID)
+	return err
+}
+
+// ReadJournal converts echo context to params.
+func (w *ServerInterfaceWrapper) ReadJournal(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ReadJournalParams
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", ctx.QueryParams(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter after: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ReadJournal(ctx, worldID, params)
+	return err
+}
+
+// AppendEntries converts echo context to params.
+func (w *ServerInterfaceWrapper) AppendEntries(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AppendEntriesParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Holdfast-Lease" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Holdfast-Lease")]; found {
+		var HoldfastLease OptionalHoldfastLease
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Holdfast-Lease, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Holdfast-Lease", valueList[0], &HoldfastLease, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Holdfast-Lease: %s", err))
+		}
+
+		params.HoldfastLease = &HoldfastLease
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.AppendEntries(ctx, worldID, params)
+	return err
+}
+
+// CheckAppend converts echo context to params.
+func (w *ServerInterfaceWrapper) CheckAppend(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CheckAppendParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Holdfast-Lease" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Holdfast-Lease")]; found {
+		var HoldfastLease OptionalHoldfastLease
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Holdfast-Lease, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Holdfast-Lease", valueList[0], &HoldfastLease, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Holdfast-Lease: %s", err))
+		}
+
+		params.HoldfastLease = &HoldfastLease
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CheckAppend(ctx, worldID, params)
+	return err
+}
+
+// GetLease converts echo context to params.
+func (w *ServerInterfaceWrapper) GetLease(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetLeaseParams
+	// ------------- Optional query parameter "position" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "position", ctx.QueryParams(), &params.Position, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter position: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetLease(ctx, worldID, params)
+	return err
+}
+
+// AcquireLease converts echo context to params.
+func (w *ServerInterfaceWrapper) AcquireLease(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.AcquireLease(ctx, worldID)
+	return err
+}
+
+// ActivateLease converts echo context to params.
+func (w *ServerInterfaceWrapper) ActivateLease(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ActivateLeaseParams
+
+	headers := ctx.Request().Header
+	// ------------- Required header parameter "Holdfast-Lease" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Holdfast-Lease")]; found {
+		var HoldfastLease HoldfastLease
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Holdfast-Lease, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Holdfast-Lease", valueList[0], &HoldfastLease, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Holdfast-Lease: %s", err))
+		}
+
+		params.HoldfastLease = HoldfastLease
+	} else {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Holdfast-Lease is required, but not found"))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ActivateLease(ctx, worldID, params)
+	return err
+}
+
+// HandOffLease converts echo context to params.
+func (w *ServerInterfaceWrapper) HandOffLease(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params HandOffLeaseParams
+
+	headers := ctx.Request().Header
+	// ------------- Required header parameter "Holdfast-Lease" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Holdfast-Lease")]; found {
+		var HoldfastLease HoldfastLease
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Holdfast-Lease, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Holdfast-Lease", valueList[0], &HoldfastLease, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Holdfast-Lease: %s", err))
+		}
+
+		params.HoldfastLease = HoldfastLease
+	} else {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Holdfast-Lease is required, but not found"))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.HandOffLease(ctx, worldID, params)
+	return err
+}
+
+// RenewLease converts echo context to params.
+func (w *ServerInterfaceWrapper) RenewLease(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RenewLeaseParams
+
+	headers := ctx.Request().Header
+	// ------------- Required header parameter "Holdfast-Lease" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Holdfast-Lease")]; found {
+		var HoldfastLease HoldfastLease
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Holdfast-Lease, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Holdfast-Lease", valueList[0], &HoldfastLease, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Holdfast-Lease: %s", err))
+		}
+
+		params.HoldfastLease = HoldfastLease
+	} else {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Header parameter Holdfast-Lease is required, but not found"))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RenewLease(ctx, worldID, params)
+	return err
+}
+
+// RevokeLease converts echo context to params.
+func (w *ServerInterfaceWrapper) RevokeLease(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RevokeLease(ctx, worldID)
+	return err
+}
+
 // This is a simple interface which specifies echo.Route addition functions which
 // are present on both echo.Echo and echo.Group, since we want to allow using
 // either of them for path registration
@@ -3130,6 +4203,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.PATCH(options.BaseURL+"/v1/devices/:device_id", wrapper.PatchDevice, options.OperationMiddlewares["patchDevice"]...)
 	router.GET(options.BaseURL+"/v1/identity/events", wrapper.ListEvents, options.OperationMiddlewares["listEvents"]...)
 	router.GET(options.BaseURL+"/v1/identity/recovery", wrapper.GetRecovery, options.OperationMiddlewares["getRecovery"]...)
+	router.POST(options.BaseURL+"/v1/leases/renew", wrapper.RenewLeases, options.OperationMiddlewares["renewLeases"]...)
 	router.POST(options.BaseURL+"/v1/oauth/device_authorization", wrapper.AuthorizeDevice, options.OperationMiddlewares["authorizeDevice"]...)
 	router.POST(options.BaseURL+"/v1/oauth/revoke", wrapper.RevokeToken, options.OperationMiddlewares["revokeToken"]...)
 	router.POST(options.BaseURL+"/v1/oauth/token", wrapper.CreateToken, options.OperationMiddlewares["createToken"]...)
@@ -3157,6 +4231,20 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/principals/:principal_id/api-keys", wrapper.CreateAPIKey, options.OperationMiddlewares["createApiKey"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/resume", wrapper.ResumeTenant, options.OperationMiddlewares["resumeTenant"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/suspend", wrapper.SuspendTenant, options.OperationMiddlewares["suspendTenant"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/worlds/:world_id/lease/revoke", wrapper.RevokeTenantLease, options.OperationMiddlewares["revokeTenantLease"]...)
+	router.GET(options.BaseURL+"/v1/worlds", wrapper.ListWorlds, options.OperationMiddlewares["listWorlds"]...)
+	router.POST(options.BaseURL+"/v1/worlds", wrapper.CreateWorld, options.OperationMiddlewares["createWorld"]...)
+	router.DELETE(options.BaseURL+"/v1/worlds/:world_id", wrapper.DeleteWorld, options.OperationMiddlewares["deleteWorld"]...)
+	router.GET(options.BaseURL+"/v1/worlds/:world_id", wrapper.GetWorld, options.OperationMiddlewares["getWorld"]...)
+	router.GET(options.BaseURL+"/v1/worlds/:world_id/journal", wrapper.ReadJournal, options.OperationMiddlewares["readJournal"]...)
+	router.POST(options.BaseURL+"/v1/worlds/:world_id/journal", wrapper.AppendEntries, options.OperationMiddlewares["appendEntries"]...)
+	router.POST(options.BaseURL+"/v1/worlds/:world_id/journal/check", wrapper.CheckAppend, options.OperationMiddlewares["checkAppend"]...)
+	router.GET(options.BaseURL+"/v1/worlds/:world_id/lease", wrapper.GetLease, options.OperationMiddlewares["getLease"]...)
+	router.POST(options.BaseURL+"/v1/worlds/:world_id/lease/acquire", wrapper.AcquireLease, options.OperationMiddlewares["acquireLease"]...)
+	router.POST(options.BaseURL+"/v1/worlds/:world_id/lease/activate", wrapper.ActivateLease, options.OperationMiddlewares["activateLease"]...)
+	router.POST(options.BaseURL+"/v1/worlds/:world_id/lease/handoff", wrapper.HandOffLease, options.OperationMiddlewares["handOffLease"]...)
+	router.POST(options.BaseURL+"/v1/worlds/:world_id/lease/renew", wrapper.RenewLease, options.OperationMiddlewares["renewLease"]...)
+	router.POST(options.BaseURL+"/v1/worlds/:world_id/lease/revoke", wrapper.RevokeLease, options.OperationMiddlewares["revokeLease"]...)
 
 }
 
@@ -4752,6 +5840,55 @@ type GetRecoverydefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetRecoverydefaultApplicationProblemPlusJSONResponse) VisitGetRecoveryResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RenewLeasesRequestObject struct {
+	Body *RenewLeasesJSONRequestBody
+}
+
+type RenewLeasesResponseObject interface {
+	VisitRenewLeasesResponse(w http.ResponseWriter) error
+}
+
+type RenewLeases200JSONResponse LeaseRenewalResults
+
+func (response RenewLeases200JSONResponse) VisitRenewLeasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RenewLeasesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RenewLeasesdefaultApplicationProblemPlusJSONResponse) VisitRenewLeasesResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -6387,6 +7524,765 @@ func (response SuspendTenantdefaultApplicationProblemPlusJSONResponse) VisitSusp
 	return err
 }
 
+type RevokeTenantLeaseRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	WorldID  WorldID  `json:"world_id"`
+	Body     *RevokeTenantLeaseJSONRequestBody
+}
+
+type RevokeTenantLeaseResponseObject interface {
+	VisitRevokeTenantLeaseResponse(w http.ResponseWriter) error
+}
+
+type RevokeTenantLease200JSONResponse WriterChange
+
+func (response RevokeTenantLease200JSONResponse) VisitRevokeTenantLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeTenantLeasedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RevokeTenantLeasedefaultApplicationProblemPlusJSONResponse) VisitRevokeTenantLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListWorldsRequestObject struct {
+	Params ListWorldsParams
+}
+
+type ListWorldsResponseObject interface {
+	VisitListWorldsResponse(w http.ResponseWriter) error
+}
+
+type ListWorlds200JSONResponse WorldPage
+
+func (response ListWorlds200JSONResponse) VisitListWorldsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListWorldsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListWorldsdefaultApplicationProblemPlusJSONResponse) VisitListWorldsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateWorldRequestObject struct {
+	Body *CreateWorldJSONRequestBody
+}
+
+type CreateWorldResponseObject interface {
+	VisitCreateWorldResponse(w http.ResponseWriter) error
+}
+
+type CreateWorld201JSONResponse World
+
+func (response CreateWorld201JSONResponse) VisitCreateWorldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateWorlddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response CreateWorlddefaultApplicationProblemPlusJSONResponse) VisitCreateWorldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteWorldRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+}
+
+type DeleteWorldResponseObject interface {
+	VisitDeleteWorldResponse(w http.ResponseWriter) error
+}
+
+type DeleteWorld204Response struct {
+}
+
+func (response DeleteWorld204Response) VisitDeleteWorldResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type DeleteWorlddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response DeleteWorlddefaultApplicationProblemPlusJSONResponse) VisitDeleteWorldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetWorldRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+}
+
+type GetWorldResponseObject interface {
+	VisitGetWorldResponse(w http.ResponseWriter) error
+}
+
+type GetWorld200JSONResponse World
+
+func (response GetWorld200JSONResponse) VisitGetWorldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetWorlddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetWorlddefaultApplicationProblemPlusJSONResponse) VisitGetWorldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReadJournalRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+	Params  ReadJournalParams
+}
+
+type ReadJournalResponseObject interface {
+	VisitReadJournalResponse(w http.ResponseWriter) error
+}
+
+type ReadJournal200JSONResponse JournalPage
+
+func (response ReadJournal200JSONResponse) VisitReadJournalResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ReadJournal200ApplicationXNdjsonResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ReadJournal200ApplicationXNdjsonResponse) VisitReadJournalResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type ReadJournaldefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ReadJournaldefaultApplicationProblemPlusJSONResponse) VisitReadJournalResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AppendEntriesRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+	Params  AppendEntriesParams
+	Body    *AppendEntriesJSONRequestBody
+}
+
+type AppendEntriesResponseObject interface {
+	VisitAppendEntriesResponse(w http.ResponseWriter) error
+}
+
+type AppendEntries200JSONResponse AppendReceipt
+
+func (response AppendEntries200JSONResponse) VisitAppendEntriesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AppendEntries201JSONResponse AppendReceipt
+
+func (response AppendEntries201JSONResponse) VisitAppendEntriesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AppendEntriesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response AppendEntriesdefaultApplicationProblemPlusJSONResponse) VisitAppendEntriesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CheckAppendRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+	Params  CheckAppendParams
+}
+
+type CheckAppendResponseObject interface {
+	VisitCheckAppendResponse(w http.ResponseWriter) error
+}
+
+type CheckAppend200JSONResponse AppendVerdict
+
+func (response CheckAppend200JSONResponse) VisitCheckAppendResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CheckAppenddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response CheckAppenddefaultApplicationProblemPlusJSONResponse) VisitCheckAppendResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLeaseRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+	Params  GetLeaseParams
+}
+
+type GetLeaseResponseObject interface {
+	VisitGetLeaseResponse(w http.ResponseWriter) error
+}
+
+type GetLease200JSONResponse Lease
+
+func (response GetLease200JSONResponse) VisitGetLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLeasedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetLeasedefaultApplicationProblemPlusJSONResponse) VisitGetLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AcquireLeaseRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+	Body    *AcquireLeaseJSONRequestBody
+}
+
+type AcquireLeaseResponseObject interface {
+	VisitAcquireLeaseResponse(w http.ResponseWriter) error
+}
+
+type AcquireLease200ResponseHeaders struct {
+	CacheControl string
+}
+
+type AcquireLease200JSONResponse struct {
+	Body    LeaseGrant
+	Headers AcquireLease200ResponseHeaders
+}
+
+func (response AcquireLease200JSONResponse) VisitAcquireLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AcquireLeasedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response AcquireLeasedefaultApplicationProblemPlusJSONResponse) VisitAcquireLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ActivateLeaseRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+	Params  ActivateLeaseParams
+	Body    *ActivateLeaseJSONRequestBody
+}
+
+type ActivateLeaseResponseObject interface {
+	VisitActivateLeaseResponse(w http.ResponseWriter) error
+}
+
+type ActivateLease200JSONResponse Lease
+
+func (response ActivateLease200JSONResponse) VisitActivateLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ActivateLeasedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ActivateLeasedefaultApplicationProblemPlusJSONResponse) VisitActivateLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HandOffLeaseRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+	Params  HandOffLeaseParams
+	Body    *HandOffLeaseJSONRequestBody
+}
+
+type HandOffLeaseResponseObject interface {
+	VisitHandOffLeaseResponse(w http.ResponseWriter) error
+}
+
+type HandOffLease200JSONResponse WriterChange
+
+func (response HandOffLease200JSONResponse) VisitHandOffLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HandOffLeasedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response HandOffLeasedefaultApplicationProblemPlusJSONResponse) VisitHandOffLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RenewLeaseRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+	Params  RenewLeaseParams
+}
+
+type RenewLeaseResponseObject interface {
+	VisitRenewLeaseResponse(w http.ResponseWriter) error
+}
+
+type RenewLease200JSONResponse LeaseRenewal
+
+func (response RenewLease200JSONResponse) VisitRenewLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RenewLeasedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RenewLeasedefaultApplicationProblemPlusJSONResponse) VisitRenewLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeLeaseRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+	Body    *RevokeLeaseJSONRequestBody
+}
+
+type RevokeLeaseResponseObject interface {
+	VisitRevokeLeaseResponse(w http.ResponseWriter) error
+}
+
+type RevokeLease200JSONResponse WriterChange
+
+func (response RevokeLease200JSONResponse) VisitRevokeLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RevokeLeasedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RevokeLeasedefaultApplicationProblemPlusJSONResponse) VisitRevokeLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
 	// GetJwks The public keys that verify tokens
@@ -6476,6 +8372,9 @@ type StrictServerInterface interface {
 	// GetRecovery How much unfinished work the tenant's directory holds
 	// (GET /v1/identity/recovery)
 	GetRecovery(ctx context.Context, request GetRecoveryRequestObject) (GetRecoveryResponseObject, error)
+	// RenewLeases Renew many leases
+	// (POST /v1/leases/renew)
+	RenewLeases(ctx context.Context, request RenewLeasesRequestObject) (RenewLeasesResponseObject, error)
 	// AuthorizeDevice Begin the login of a device
 	// (POST /v1/oauth/device_authorization)
 	AuthorizeDevice(ctx context.Context, request AuthorizeDeviceRequestObject) (AuthorizeDeviceResponseObject, error)
@@ -6557,6 +8456,48 @@ type StrictServerInterface interface {
 	// SuspendTenant Suspend a tenant
 	// (POST /v1/tenants/{tenant_id}/suspend)
 	SuspendTenant(ctx context.Context, request SuspendTenantRequestObject) (SuspendTenantResponseObject, error)
+	// RevokeTenantLease Take a lease from a tenant's node
+	// (POST /v1/tenants/{tenant_id}/worlds/{world_id}/lease/revoke)
+	RevokeTenantLease(ctx context.Context, request RevokeTenantLeaseRequestObject) (RevokeTenantLeaseResponseObject, error)
+	// ListWorlds List worlds
+	// (GET /v1/worlds)
+	ListWorlds(ctx context.Context, request ListWorldsRequestObject) (ListWorldsResponseObject, error)
+	// CreateWorld Create a world
+	// (POST /v1/worlds)
+	CreateWorld(ctx context.Context, request CreateWorldRequestObject) (CreateWorldResponseObject, error)
+	// DeleteWorld Delete a world, for good
+	// (DELETE /v1/worlds/{world_id})
+	DeleteWorld(ctx context.Context, request DeleteWorldRequestObject) (DeleteWorldResponseObject, error)
+	// GetWorld Get a world
+	// (GET /v1/worlds/{world_id})
+	GetWorld(ctx context.Context, request GetWorldRequestObject) (GetWorldResponseObject, error)
+	// ReadJournal Read the journal
+	// (GET /v1/worlds/{world_id}/journal)
+	ReadJournal(ctx context.Context, request ReadJournalRequestObject) (ReadJournalResponseObject, error)
+	// AppendEntries Append entries to the journal
+	// (POST /v1/worlds/{world_id}/journal)
+	AppendEntries(ctx context.Context, request AppendEntriesRequestObject) (AppendEntriesResponseObject, error)
+	// CheckAppend Would the caller's append be accepted?
+	// (POST /v1/worlds/{world_id}/journal/check)
+	CheckAppend(ctx context.Context, request CheckAppendRequestObject) (CheckAppendResponseObject, error)
+	// GetLease Who may write, or might at a position
+	// (GET /v1/worlds/{world_id}/lease)
+	GetLease(ctx context.Context, request GetLeaseRequestObject) (GetLeaseResponseObject, error)
+	// AcquireLease Take over a world
+	// (POST /v1/worlds/{world_id}/lease/acquire)
+	AcquireLease(ctx context.Context, request AcquireLeaseRequestObject) (AcquireLeaseResponseObject, error)
+	// ActivateLease Begin to write, after the replay
+	// (POST /v1/worlds/{world_id}/lease/activate)
+	ActivateLease(ctx context.Context, request ActivateLeaseRequestObject) (ActivateLeaseResponseObject, error)
+	// HandOffLease Give a lease away
+	// (POST /v1/worlds/{world_id}/lease/handoff)
+	HandOffLease(ctx context.Context, request HandOffLeaseRequestObject) (HandOffLeaseResponseObject, error)
+	// RenewLease Renew a lease
+	// (POST /v1/worlds/{world_id}/lease/renew)
+	RenewLease(ctx context.Context, request RenewLeaseRequestObject) (RenewLeaseResponseObject, error)
+	// RevokeLease Take a lease from its holder
+	// (POST /v1/worlds/{world_id}/lease/revoke)
+	RevokeLease(ctx context.Context, request RevokeLeaseRequestObject) (RevokeLeaseResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx echo.Context, request any) (any, error)
@@ -7591,6 +9532,52 @@ func (sh *strictHandler) GetRecovery(ctx echo.Context) error {
 	return nil
 }
 
+// RenewLeases operation middleware
+func (sh *strictHandler) RenewLeases(ctx echo.Context) error {
+	var request RenewLeasesRequestObject
+
+	var body RenewLeasesJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RenewLeases(ctx.Request().Context(), request.(RenewLeasesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RenewLeases")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RenewLeasesResponseObject); ok {
+		return validResponse.VisitRenewLeasesResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // AuthorizeDevice operation middleware
 func (sh *strictHandler) AuthorizeDevice(ctx echo.Context) error {
 	var request AuthorizeDeviceRequestObject
@@ -8456,6 +10443,523 @@ func (sh *strictHandler) SuspendTenant(ctx echo.Context, tenantID TenantID) erro
 		return err
 	} else if validResponse, ok := response.(SuspendTenantResponseObject); ok {
 		return validResponse.VisitSuspendTenantResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RevokeTenantLease operation middleware
+func (sh *strictHandler) RevokeTenantLease(ctx echo.Context, tenantID TenantID, worldID WorldID) error {
+	var request RevokeTenantLeaseRequestObject
+
+	request.TenantID = tenantID
+	request.WorldID = worldID
+
+	var body RevokeTenantLeaseJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeTenantLease(ctx.Request().Context(), request.(RevokeTenantLeaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeTenantLease")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RevokeTenantLeaseResponseObject); ok {
+		return validResponse.VisitRevokeTenantLeaseResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListWorlds operation middleware
+func (sh *strictHandler) ListWorlds(ctx echo.Context, params ListWorldsParams) error {
+	var request ListWorldsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListWorlds(ctx.Request().Context(), request.(ListWorldsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListWorlds")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListWorldsResponseObject); ok {
+		return validResponse.VisitListWorldsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateWorld operation middleware
+func (sh *strictHandler) CreateWorld(ctx echo.Context) error {
+	var request CreateWorldRequestObject
+
+	var body CreateWorldJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateWorld(ctx.Request().Context(), request.(CreateWorldRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateWorld")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateWorldResponseObject); ok {
+		return validResponse.VisitCreateWorldResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteWorld operation middleware
+func (sh *strictHandler) DeleteWorld(ctx echo.Context, worldID WorldID) error {
+	var request DeleteWorldRequestObject
+
+	request.WorldID = worldID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteWorld(ctx.Request().Context(), request.(DeleteWorldRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteWorld")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteWorldResponseObject); ok {
+		return validResponse.VisitDeleteWorldResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetWorld operation middleware
+func (sh *strictHandler) GetWorld(ctx echo.Context, worldID WorldID) error {
+	var request GetWorldRequestObject
+
+	request.WorldID = worldID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetWorld(ctx.Request().Context(), request.(GetWorldRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetWorld")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetWorldResponseObject); ok {
+		return validResponse.VisitGetWorldResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ReadJournal operation middleware
+func (sh *strictHandler) ReadJournal(ctx echo.Context, worldID WorldID, params ReadJournalParams) error {
+	var request ReadJournalRequestObject
+
+	request.WorldID = worldID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ReadJournal(ctx.Request().Context(), request.(ReadJournalRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ReadJournal")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ReadJournalResponseObject); ok {
+		return validResponse.VisitReadJournalResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// AppendEntries operation middleware
+func (sh *strictHandler) AppendEntries(ctx echo.Context, worldID WorldID, params AppendEntriesParams) error {
+	var request AppendEntriesRequestObject
+
+	request.WorldID = worldID
+	request.Params = params
+
+	var body AppendEntriesJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AppendEntries(ctx.Request().Context(), request.(AppendEntriesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AppendEntries")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(AppendEntriesResponseObject); ok {
+		return validResponse.VisitAppendEntriesResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CheckAppend operation middleware
+func (sh *strictHandler) CheckAppend(ctx echo.Context, worldID WorldID, params CheckAppendParams) error {
+	var request CheckAppendRequestObject
+
+	request.WorldID = worldID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CheckAppend(ctx.Request().Context(), request.(CheckAppendRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CheckAppend")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CheckAppendResponseObject); ok {
+		return validResponse.VisitCheckAppendResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetLease operation middleware
+func (sh *strictHandler) GetLease(ctx echo.Context, worldID WorldID, params GetLeaseParams) error {
+	var request GetLeaseRequestObject
+
+	request.WorldID = worldID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetLease(ctx.Request().Context(), request.(GetLeaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetLease")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetLeaseResponseObject); ok {
+		return validResponse.VisitGetLeaseResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// AcquireLease operation middleware
+func (sh *strictHandler) AcquireLease(ctx echo.Context, worldID WorldID) error {
+	var request AcquireLeaseRequestObject
+
+	request.WorldID = worldID
+
+	var body AcquireLeaseJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AcquireLease(ctx.Request().Context(), request.(AcquireLeaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AcquireLease")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(AcquireLeaseResponseObject); ok {
+		return validResponse.VisitAcquireLeaseResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ActivateLease operation middleware
+func (sh *strictHandler) ActivateLease(ctx echo.Context, worldID WorldID, params ActivateLeaseParams) error {
+	var request ActivateLeaseRequestObject
+
+	request.WorldID = worldID
+	request.Params = params
+
+	var body ActivateLeaseJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ActivateLease(ctx.Request().Context(), request.(ActivateLeaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ActivateLease")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ActivateLeaseResponseObject); ok {
+		return validResponse.VisitActivateLeaseResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// HandOffLease operation middleware
+func (sh *strictHandler) HandOffLease(ctx echo.Context, worldID WorldID, params HandOffLeaseParams) error {
+	var request HandOffLeaseRequestObject
+
+	request.WorldID = worldID
+	request.Params = params
+
+	var body HandOffLeaseJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.HandOffLease(ctx.Request().Context(), request.(HandOffLeaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "HandOffLease")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(HandOffLeaseResponseObject); ok {
+		return validResponse.VisitHandOffLeaseResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RenewLease operation middleware
+func (sh *strictHandler) RenewLease(ctx echo.Context, worldID WorldID, params RenewLeaseParams) error {
+	var request RenewLeaseRequestObject
+
+	request.WorldID = worldID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RenewLease(ctx.Request().Context(), request.(RenewLeaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RenewLease")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RenewLeaseResponseObject); ok {
+		return validResponse.VisitRenewLeaseResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RevokeLease operation middleware
+func (sh *strictHandler) RevokeLease(ctx echo.Context, worldID WorldID) error {
+	var request RevokeLeaseRequestObject
+
+	request.WorldID = worldID
+
+	var body RevokeLeaseJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RevokeLease(ctx.Request().Context(), request.(RevokeLeaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RevokeLease")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RevokeLeaseResponseObject); ok {
+		return validResponse.VisitRevokeLeaseResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -29,6 +29,6 @@ build: devstack
 	go build -o bin/ ./cmd/...
 
 devstack:
-	go -C devstack build -o ../bin/devstack .
+	go -C devstack build -o ../bin/ . ./etcdload
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2

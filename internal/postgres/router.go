@@ -43,6 +43,7 @@ type Database struct {
 	Name    string
 	Pool    *pgxpool.Pool
 	Numbers []domain.Number
+	Pooled  bool // behind a transaction-mode pooler, where nobody can listen
 }
 
 // Router gives the database of a number.
@@ -67,7 +68,7 @@ func Open(ctx context.Context, s Settings) (*Router, error) {
 			r.Close()
 			return nil, fmt.Errorf("data database %s: %w", location.Name, err)
 		}
-		db := &Database{Name: location.Name, Pool: pool}
+		db := &Database{Name: location.Name, Pool: pool, Pooled: s.Pooler}
 		for n, name := range s.Placement {
 			if name == location.Name {
 				db.Numbers = append(db.Numbers, domain.Number(n))

@@ -65,7 +65,6 @@ func (s *Service) CreateWorld(ctx context.Context, scope tenancy.Scope, id strin
 	case standing != nil:
 		return World{}, errWorldExists
 	}
-	s.hub.tell(scope.Tenant, ref)
 	return made.shown(), nil
 }
 

@@ -143,7 +143,7 @@ func (s *Service) decideInTurn(ctx context.Context, db *postgres.Database, tenan
 
 func (s *Service) decideAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*decision, wait bool) error {
 	turns, numbers := takeTurns(all)
-	var told []worldRef
+	var told []*locked
 	err := tenancy.Run(ctx, db, s.entry(tenant, numbers...), func(ctx context.Context, tx *tenancy.Tx) error {
 		f := &flush{tx, turns}
 		if err := f.look(ctx, wait); err != nil {
@@ -156,9 +156,7 @@ func (s *Service) decideAll(ctx context.Context, db *postgres.Database, tenant d
 	if err != nil {
 		return err
 	}
-	for _, world := range told {
-		s.hub.tell(tenant, world)
-	}
+	s.grew(db, tenant, told...)
 	return nil
 }
 
@@ -297,7 +295,7 @@ func (f *flush) lookBeside(ctx context.Context) error {
 
 // decide has every decision made, and queues what they wrote. It gives the worlds
 // whose journals grew.
-func (f *flush) decide() (told []worldRef, err error) {
+func (f *flush) decide() (told []*locked, err error) {
 	var all writes
 	for _, t := range f.worlds {
 		t.decide()
@@ -312,7 +310,7 @@ func (f *flush) decide() (told []worldRef, err error) {
 		w.queueRejections(f.tx)
 		w.queueLine(f.tx)
 		if len(w.entries) > 0 {
-			told = append(told, t.ref)
+			told = append(told, w)
 		}
 	}
 	all.queue(f.tx)

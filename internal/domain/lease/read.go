@@ -40,14 +40,20 @@ func (s *Service) Entries(ctx context.Context, scope tenancy.Scope, world string
 	if err != nil {
 		return EntryPage{}, errNoWorld
 	}
+	return s.readEntries(ctx, scope.Tenant, ref, after, limit, MaxPayload)
+}
+
+// readEntries is Entries with the size of the payloads beyond which a page gets no
+// further entry.
+func (s *Service) readEntries(ctx context.Context, tenant domain.TenantID, ref worldRef, after int64, limit, bytes int) (EntryPage, error) {
 	var found *head
 	var page EntryPage
-	e := s.entry(scope.Tenant, ref.number)
+	e := s.entry(tenant, ref.number)
 	e.ReadOnly = true
-	err = tenancy.Run(ctx, s.router.Database(ref.number), e, func(ctx context.Context, tx *tenancy.Tx) error {
+	err := tenancy.Run(ctx, s.router.Database(ref.number), e, func(ctx context.Context, tx *tenancy.Tx) error {
 		found, page = nil, EntryPage{}
 		queueReadHead(tx, ref, &found)
-		tx.Queue(sqlReadEntries, int16(ref.number), ref.id, after, limit, MaxPayload).Query(func(rows pgx.Rows) (err error) {
+		tx.Queue(sqlReadEntries, int16(ref.number), ref.id, after, limit, bytes).Query(func(rows pgx.Rows) (err error) {
 			page.Entries, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (journal.Entry, error) { return scanEntry(row) })
 			return err
 		})

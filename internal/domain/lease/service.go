@@ -1,10 +1,12 @@
 package lease
 
 import (
+	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
@@ -42,6 +44,10 @@ type Secrets interface {
 type Options struct {
 	Tracing trace.TracerProvider
 	Purpose tenancy.Purpose // tenancy.Serve if ""
+	Log     *slog.Logger    // nil for none
+	// PollEvery is how often followed journals are looked at, in case notifications
+	// are lost; one second if 0.
+	PollEvery time.Duration
 }
 
 // Service is the coordinator of all tenants' worlds.
@@ -55,6 +61,9 @@ type Service struct {
 	queueing *tenancy.Sharer[decision] // of worlds that another process was found busy with
 	backlog  *backlog
 	hub      *hub
+	notifier *notifier
+	poller   *poller
+	pages    singleflight.Group // that followers of journals read
 }
 
 // New makes the coordinator over the router's data databases.
@@ -65,6 +74,12 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 	if options.Purpose == "" {
 		options.Purpose = tenancy.Serve
 	}
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	if options.PollEvery == 0 {
+		options.PollEvery = time.Second
+	}
 	s := &Service{
 		router:  router,
 		purpose: options.Purpose,
@@ -73,6 +88,8 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 		backlog: newBacklog(),
 		hub:     newHub(),
 	}
+	s.notifier = newNotifier(router, s.hub, options.Log)
+	s.poller = newPoller(router, s.entry, s.hub, options.PollEvery)
 	s.deciding = tenancy.NewSharer("lease.decide", s.tracer, s.decideBeside).Limit(1, maxFlushBytes, (*decision).weight)
 	s.queueing = tenancy.NewSharer("lease.decide_in_turn", s.tracer, s.decideInTurn).Limit(1, maxFlushBytes, (*decision).weight)
 	return s

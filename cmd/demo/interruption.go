@@ -14,7 +14,7 @@ import (
 // the kill is a real one.
 func interruptACreation(ctx context.Context, s *stack, n *narrator) error {
 	n.chapter("An interruption")
-	ghost := newAccount("ghost", "contested@example.com")
+	ghost := newAccount("ghost", "haunted@example.com") // its keys lie on two databases, so its steps are apart
 	if err := n.step("the API is killed in a creation: the keys are claimed, nothing is committed", func() error {
 		return s.killWhileCreating(ctx, ghost)
 	}); err != nil {

@@ -39,6 +39,13 @@ func (g *granted) all(op *operation) bool {
 	return len(g.links) == len(op.newLinks) && (g.found == nil || g.prepared && !g.found.exists())
 }
 
+// sqlGiveBack deletes a claim of this transaction's own, as sqlRelease does one that
+// others may have seen.
+const sqlGiveBack = `
+DELETE FROM claims AS c
+ WHERE c.tenant_id = $1 AND c.number = $2 AND c.family = $3 AND c.key = $4
+   AND c.owner_family = $5 AND c.owner_id = $6 AND c.token = $7`
+
 func (s *Service) createAtOnce(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*creating) error {
 	slices.SortFunc(all, func(a, b *creating) int { return compareRefs(a.op.record, b.op.record) })
 	var numbers []int16
@@ -66,7 +73,7 @@ func (s *Service) createAtOnce(ctx context.Context, db *postgres.Database, tenan
 			}
 			slices.SortFunc(g.links, compareLinks)
 			for _, l := range g.links {
-				(&releasing{c.op.record, l}).queue(tx)
+				tx.Queue(sqlGiveBack, int16(l.Number), l.Family, l.Key, c.op.record.Family, c.op.record.ID, l.Token)
 			}
 		}
 		if len(chosen) > 0 {

@@ -40,12 +40,8 @@ func (s *Service) releaseAll(ctx context.Context, db *postgres.Database, tenant 
 	e.Unsynced = true
 	return tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
 		for _, r := range all {
-			r.queue(tx)
+			tx.Queue(sqlRelease, int16(r.link.Number), r.link.Family, r.link.Key, r.owner.Family, r.owner.ID, r.link.Token)
 		}
 		return nil
 	})
-}
-
-func (r *releasing) queue(tx *tenancy.Tx) {
-	tx.Queue(sqlRelease, int16(r.link.Number), r.link.Family, r.link.Key, r.owner.Family, r.owner.ID, r.link.Token)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
@@ -120,7 +121,8 @@ func (p *process) makeAPI(context.Context) error {
 	}
 	p.api, err = httpapi.New(httpapi.Options{
 		Document:       web.OpenAPI,
-		Directory:      identity.New(p.router, directorySecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers}),
+		Directory:      identity.New(p.router, derivedSecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers}),
+		Coordinator:    lease.New(p.router, derivedSecrets{p.keys}, lease.Options{Tracing: p.telemetry.Tracers}),
 		Administration: p.store,
 		Tokens:         p.tokens,
 		Jobs:           inserter,

@@ -44,16 +44,17 @@ func (p *process) bootstrap(ctx context.Context) error {
 	return err
 }
 
-// directorySecrets derives the codes that the directory shows once.
-type directorySecrets struct{ keys *tenancy.ServerKeys }
+// derivedSecrets derives what is shown once: the directory's codes, and the secrets
+// of leases. Each names in its first part what it is for.
+type derivedSecrets struct{ keys *tenancy.ServerKeys }
 
-func (s directorySecrets) Derive(parts ...string) (secret []byte, keyID string) {
+func (s derivedSecrets) Derive(parts ...string) (secret []byte, keyID string) {
 	keyID = s.keys.Current()
 	secret, _ = s.DeriveWith(keyID, parts...)
 	return secret, keyID
 }
 
-func (s directorySecrets) DeriveWith(keyID string, parts ...string) (secret []byte, ok bool) {
+func (s derivedSecrets) DeriveWith(keyID string, parts ...string) (secret []byte, ok bool) {
 	secret, err := s.keys.Derive(keyID, parts...)
 	return secret, err == nil
 }

@@ -63,6 +63,7 @@ func (s *server) fail(c echo.Context, err error) {
 		s.logFailure(ctx, p, err)
 	}
 	if response.Committed {
+		call.cutOff = true
 		s.log.ErrorContext(ctx, "the answer was cut off", "error", err)
 		return
 	}

@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"errors"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/labstack/echo/v4"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -21,10 +23,33 @@ func (binder) Bind(into any, c echo.Context) error {
 // bind fails, as invalid, on what a schema can't say: an instant that no
 // calendar has, an integer that is out of range.
 func bind(text []byte, into any) error {
-	err := json.Unmarshal(text, into)
+	err := json.Unmarshal(text, into, json.WithUnmarshalers(strictBytes))
 	var misfit *json.SemanticError
-	if errors.As(err, &misfit) {
-		return invalid([]domain.Field{{Pointer: pointerOf(misfit.JSONPointer), Code: "wrong_type"}})
+	switch {
+	case !errors.As(err, &misfit):
+		return err
+	case errors.Is(err, errNotBase64):
+		return invalid([]domain.Field{{Pointer: pointerOf(misfit.JSONPointer), Code: "wrong_format"}})
 	}
-	return err
+	return invalid([]domain.Field{{Pointer: pointerOf(misfit.JSONPointer), Code: "wrong_type"}})
+}
+
+var strictBytes = json.UnmarshalFromFunc(bindBytes)
+
+var errNotBase64 = errors.New("not padded base64 (RFC 4648, section 4)")
+
+// bindBytes takes the one spelling that bytes have. The library's own decoding
+// forgives stray bits, and the standard library's line breaks.
+func bindBytes(from *jsontext.Decoder, into *[]byte) error {
+	token, err := from.ReadToken()
+	if err != nil {
+		return err
+	}
+	text := token.String()
+	decoded, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil || base64.StdEncoding.EncodedLen(len(decoded)) != len(text) {
+		return errNotBase64
+	}
+	*into = decoded
+	return nil
 }

@@ -10,13 +10,16 @@ import (
 // context and belongs to the request's goroutine.
 type call struct {
 	requestID     string
-	operation     *operation     // nil where no route matched
-	authorization []string       // the header, for the token endpoint, which the document calls public
+	operation     *operation // nil where no route matched
+	authorization []string   // the header, for the token endpoint, which the document calls public
+	accept        []string   // the header, for what answers in more than one media type
+	connection    connection
 	scope         tenancy.Scope  // zero for a public operation
 	client        tenancy.Client // zero but for what a public client calls
 	body          []byte         // the JSON text that was validated, nil without
 	lines         *lines         // the body, where it is a stream
 	code          string         // of the problem that was answered, for the log
+	cutOff        bool           // the answer was begun and can't be ended
 }
 
 type callKey struct{}

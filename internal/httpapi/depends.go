@@ -5,6 +5,8 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/domain/lease"
+	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -48,6 +50,28 @@ type Directory interface {
 	Recovery(context.Context, tenancy.Scope) (identity.Recovery, error)
 	Report(context.Context, domain.TenantID) (identity.Report, error)
 	SweepProgress(context.Context) ([]identity.SweepProgress, error)
+}
+
+// Coordinator is what the handlers need of lease.Service.
+type Coordinator interface {
+	CreateWorld(ctx context.Context, scope tenancy.Scope, id string, policy lease.Policy) (lease.World, error)
+	Worlds(ctx context.Context, scope tenancy.Scope, after string, limit int) (lease.WorldPage, error)
+	World(ctx context.Context, scope tenancy.Scope, id string) (lease.World, error)
+	RetireWorld(ctx context.Context, scope tenancy.Scope, id string) error
+
+	Lease(ctx context.Context, scope tenancy.Scope, world string) (lease.State, error)
+	LeaseAt(ctx context.Context, scope tenancy.Scope, world string, position int64) (lease.Proof, error)
+	// Acquire waits in line for as long as it is told, and leaves it when ctx ends.
+	Acquire(ctx context.Context, scope tenancy.Scope, world string, req lease.Acquire) (lease.Grant, error)
+	Activate(ctx context.Context, scope tenancy.Scope, world string, a lease.Authority, replayed int64, hash journal.Hash) (lease.State, error)
+	Renew(ctx context.Context, scope tenancy.Scope, world string, a lease.Authority) (lease.Renewal, error)
+	RenewAll(context.Context, tenancy.Scope, []lease.Renew) ([]lease.Renewed, error)
+	HandOff(ctx context.Context, scope tenancy.Scope, world string, a lease.Authority, to string) (lease.HandedOff, error)
+	Revoke(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, world string, req lease.Revoke) (lease.HandedOff, error)
+
+	Append(ctx context.Context, scope tenancy.Scope, world string, a *lease.Authority, req lease.Append) (lease.Receipt, error)
+	CheckAppend(ctx context.Context, scope tenancy.Scope, world string, a *lease.Authority) (lease.Verdict, error)
+	Entries(ctx context.Context, scope tenancy.Scope, world string, after int64, limit int) (lease.EntryPage, error)
 }
 
 // Administration is what the handlers need of tenancy.Store. Each method checks

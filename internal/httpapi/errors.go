@@ -80,7 +80,7 @@ func internal(cause error) *problem {
 }
 
 func domainProblem(r *http.Request, e *domain.Error) *problem {
-	p := &problem{status: statusOf(e.Kind), code: e.Code, detail: e.Detail, fields: e.Fields, retryAfter: e.RetryAfter, cause: e}
+	p := &problem{status: statusOf(e.Kind), code: e.Code, detail: e.Detail, fields: e.Fields, members: e.Members, retryAfter: e.RetryAfter, cause: e}
 	switch e.Kind {
 	case domain.KindInternal:
 		return internal(e)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -24,22 +23,22 @@ const checkTimeout = 2 * time.Second
 // name hosts. Anybody may ask, so those who ask at once share one run.
 type readiness struct {
 	checks   []ReadinessCheck
-	draining atomic.Bool
+	draining context.Context // ends when the process begins to drain
+	drain    context.CancelFunc
 	running  singleflight.Group
 	log      *slog.Logger
 }
 
 func newReadiness(checks []ReadinessCheck, log *slog.Logger) *readiness {
-	return &readiness{checks: checks, log: log}
+	draining, drain := context.WithCancel(context.Background())
+	return &readiness{checks: checks, draining: draining, drain: drain, log: log}
 }
-
-func (r *readiness) drain() { r.draining.Store(true) }
 
 // state gives the state of the process and of each check.
 func (r *readiness) state(ctx context.Context) Readiness {
 	shared, _, _ := r.running.Do("", func() (any, error) { return r.run(context.WithoutCancel(ctx)), nil })
 	state := shared.(Readiness)
-	if r.draining.Load() {
+	if r.draining.Err() != nil {
 		state.Status = "draining"
 	}
 	return state

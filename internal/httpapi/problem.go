@@ -20,9 +20,10 @@ type problem struct {
 	code       string
 	detail     string // plain words; never a schema, a submitted value, SQL or Go text
 	fields     []domain.Field
-	retryAfter time.Duration // 0 when a retry makes no sense
-	challenge  string        // WWW-Authenticate
-	cause      error         // for the log
+	members    map[string]any // beside those of every problem (RFC 9457, section 3.2)
+	retryAfter time.Duration  // 0 when a retry makes no sense
+	challenge  string         // WWW-Authenticate
+	cause      error          // for the log
 }
 
 func (p *problem) Error() string {
@@ -68,6 +69,13 @@ func (p *problem) render(c echo.Context) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err
+	}
+	if len(p.members) > 0 {
+		more, err := json.Marshal(p.members)
+		if err != nil {
+			return err
+		}
+		text = append(append(text[:len(text)-1], ','), more[1:]...)
 	}
 	p.setHeaders(c.Response().Header())
 	return c.Blob(p.status, mediaProblem, text)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -23,14 +24,22 @@ func (s *server) identify(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		c.Response().Header().Set(headerRequestID, id)
 
-		ctx := withCall(r.Context(), &call{
+		call := &call{
 			requestID:     id,
 			operation:     s.operations[route{r.Method, c.Path()}],
 			authorization: r.Header.Values("Authorization"),
-		})
+			accept:        r.Header.Values("Accept"),
+			connection:    connection{r.Context(), http.NewResponseController(c.Response())},
+		}
+		ctx := withCall(r.Context(), call)
 		ctx = telemetry.With(ctx, slog.String("request_id", id))
 		c.SetRequest(r.WithContext(ctx))
-		return next(c)
+		err := next(c)
+		if call.cutOff {
+			// It must not look as if it were all: drop the connection.
+			panic(http.ErrAbortHandler)
+		}
+		return err
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 type Options struct {
 	Document       []byte // web/openapi.yaml
 	Directory      Directory
+	Coordinator    Coordinator
 	Administration Administration
 	Tokens         Tokens
 	Jobs           Jobs
@@ -42,6 +43,7 @@ type API struct {
 // server has the handlers of the operations, which the generated code calls.
 type server struct {
 	directory      Directory
+	coordinator    Coordinator
 	administration Administration
 	tokens         Tokens
 	jobs           Jobs
@@ -88,6 +90,7 @@ func New(o Options) (*API, error) {
 	}
 	s := &server{
 		directory:      o.Directory,
+		coordinator:    o.Coordinator,
 		administration: o.Administration,
 		tokens:         o.Tokens,
 		jobs:           o.Jobs,
@@ -121,7 +124,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Drain makes /readyz fail from now on, so that nobody sends new requests.
-// Those that come all the same are served.
+// Those that come all the same are served. Requests that wait for others end at
+// once.
 func (a *API) Drain() { a.draining.drain() }
 
 // newEcho believes no forwarding header: left to itself, Echo would take the

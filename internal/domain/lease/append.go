@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
@@ -70,7 +71,7 @@ func (s *Service) Append(ctx context.Context, scope tenancy.Scope, world string,
 		return Receipt{}, err
 	}
 	defer leave()
-	caller := actorOf(scope)
+	began, caller := time.Now(), actorOf(scope)
 	err = s.decide(ctx, scope.Tenant, &decision{world: ref, ids: req.ids(), bytes: size, decide: func(w *locked) error {
 		var known bool
 		if receipt, known, err = w.receiptOf(&req); known || err != nil {
@@ -86,6 +87,9 @@ func (s *Service) Append(ctx context.Context, scope tenancy.Scope, world string,
 		receipt = w.append(caller, &req)
 		return nil
 	}})
+	if err == nil && !receipt.Replayed {
+		s.heat.count(scope.Tenant, ref, len(req.Entries), began)
+	}
 	return receipt, err
 }
 

@@ -156,6 +156,7 @@ func (s *Service) decideAll(ctx context.Context, db *postgres.Database, tenant d
 	if err != nil {
 		return err
 	}
+	s.metrics.flushed(ctx, len(all), turns)
 	s.grew(db, tenant, told...)
 	return nil
 }
@@ -309,6 +310,9 @@ func (f *flush) decide() (told []*locked, err error) {
 		all.add(w)
 		w.queueRejections(f.tx)
 		w.queueLine(f.tx)
+		for _, queue := range w.beside {
+			queue(f.tx)
+		}
 		if len(w.entries) > 0 {
 			told = append(told, w)
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // locked is a world under its head's lock. Decisions on it look, and then write:
@@ -20,6 +21,8 @@ type locked struct {
 	entries []journal.Entry // that the decisions wrote
 	changed bool            // the head, without an entry
 	fault   error           // a decision broke a rule: nothing may be committed
+	tally   tally
+	beside  []func(tx *tenancy.Tx) // queue what is committed with the entries
 }
 
 // write puts an entry behind the journal and applies it to the head by the same
@@ -57,6 +60,7 @@ func (w *locked) note(kind journal.Kind, epoch int64, by journal.Actor, details 
 // long enough.
 func (w *locked) settle() {
 	if w.over() {
+		w.tally.late = w.now.Sub(w.ExpiresAt)
 		w.end(journal.ReasonExpiry, journal.Coordinator)
 		w.expiredEpoch = w.Epoch - 1
 	}

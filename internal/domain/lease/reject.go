@@ -41,6 +41,7 @@ func (w *locked) reject(caller journal.Actor, a *Authority) {
 	}
 	r.presented, r.lastAt, r.changed = presented, w.now, true
 	r.pending++
+	w.tally.fenced++
 	w.rejected, w.changed = true, true
 	w.journalRejection(caller, r)
 }

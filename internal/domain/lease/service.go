@@ -44,6 +44,7 @@ type Secrets interface {
 type Options struct {
 	Tracing trace.TracerProvider
 	Purpose tenancy.Purpose // tenancy.Serve if ""
+	Signer  Signer          // of checkpoints; who asks for none needs none
 	Log     *slog.Logger    // nil for none
 	// PollEvery is how often followed journals are looked at, in case notifications
 	// are lost; one second if 0.
@@ -64,6 +65,9 @@ type Service struct {
 	notifier *notifier
 	poller   *poller
 	pages    singleflight.Group // that followers of journals read
+	signer   Signer
+	heat     *thermometer
+	metrics  *metrics
 }
 
 // New makes the coordinator over the router's data databases.
@@ -87,6 +91,9 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 		tracer:  options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/lease"),
 		backlog: newBacklog(),
 		hub:     newHub(),
+		signer:  options.Signer,
+		heat:    newThermometer(),
+		metrics: newMetrics(),
 	}
 	s.notifier = newNotifier(router, s.hub, options.Log)
 	s.poller = newPoller(router, s.entry, s.hub, options.PollEvery)

@@ -15,6 +15,7 @@ test: devstack ## all tests
 
 bench: build ## the product beside its references, as ratios
 	bin/devstack run --databases 1 -- bin/holdfast bench identity
+	bin/devstack run --databases 1 -- bin/holdfast bench lease
 
 lint: ## format, vet, staticcheck, and the API's description
 	@! gofmt -l . | grep . || (echo "gofmt -w these files"; exit 1)

@@ -38,6 +38,16 @@ const (
 // call sends a request and demands the status. With into it decodes the answer,
 // without it only reads it.
 func (c *client) call(ctx context.Context, method, path string, body any, status int, into any) error {
+	request, err := c.request(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	return c.do(request, status, into)
+}
+
+// request has a body of JSON: bytes as they are, anything else marshalled, or
+// none for nil.
+func (c *client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
 	var payload []byte
 	switch b := body.(type) {
 	case nil:
@@ -46,12 +56,12 @@ func (c *client) call(ctx context.Context, method, path string, body any, status
 	default:
 		var err error
 		if payload, err = json.Marshal(b); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(payload))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if payload != nil {
 		request.Header.Set("Content-Type", mediaJSON)
@@ -59,7 +69,7 @@ func (c *client) call(ctx context.Context, method, path string, body any, status
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	return c.do(request, status, into)
+	return request, nil
 }
 
 // send sends a body of another media type than JSON, and reads the answer.

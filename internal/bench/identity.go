@@ -3,30 +3,19 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/holdfast-dev/holdfast/internal/launch"
 )
 
-// Options of a run.
-type Options struct {
-	Environ []string      // the stack's settings
-	Rounds  int           // that count; each measures both sides
-	Length  time.Duration // of one side of a round; whole seconds
-	Readers int           // accounts to read from
-	Only    string        // measures only what has this in its name; "" for all
-	Profile string        // a folder for CPU profiles of the API, one a comparison; "" for none
-	Log     io.Writer     // of the processes it starts
-	Note    func(format string, args ...any)
+// IdentityOptions of a run.
+type IdentityOptions struct {
+	Options
+	Accounts int // to read from
 }
 
 const (
@@ -36,90 +25,76 @@ const (
 	pollers  = 64
 )
 
-// Identity measures what applications do most beside what each is compared with.
-func Identity(ctx context.Context, o Options) ([]Outcome, error) {
+// Identity measures what applications do most with accounts and devices beside
+// what each is compared with.
+func Identity(ctx context.Context, o IdentityOptions) ([]Outcome, error) {
+	if err := o.verify(); err != nil {
+		return nil, err
+	}
 	s, err := newStack(ctx, o.Environ, creators, o.Log)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	o.Note("making %d accounts to read from", o.Readers)
-	ids, err := s.fill(ctx, o.Readers)
+	o.Note("making %d accounts to read from", o.Accounts)
+	ids, err := s.fill(ctx, o.Accounts)
 	if err != nil {
 		return nil, err
 	}
-	bareServer, err := launch.Start(ctx, []string{"holdfast", "bench", "reference-server"}, nil, o.Log)
+	bareServer, err := startReference(ctx, o.Log)
 	if err != nil {
 		return nil, err
 	}
 	defer bareServer.Stop()
-	reference := newClient("http://"+bareServer.Address, readers)
-	referenceIDs, err := s.referenceIDs(ctx, o.Readers)
+	bare := newClient("http://"+bareServer.Address, readers)
+	referenceIDs, err := s.referenceIDs(ctx, o.Accounts)
 	if err != nil {
 		return nil, err
 	}
-	bare := get(reference, func(i int) string { return "/reference/" + referenceIDs[i%len(referenceIDs)] })
 	devices, err := s.authorize(ctx, pollers*16)
 	if err != nil {
 		return nil, err
 	}
-	comparisons := []Comparison{
+	oneRead := get(bare, func(i int) string { return "/reference/" + referenceIDs[i%len(referenceIDs)] })
+	oneUpdate := touch(newClient(bare.base, pollers), referenceIDs)
+	return o.measure(ctx, s, []Comparison{
 		{
-			What: "create account", AtLeast: 0.3,
-			Product:   fmt.Sprintf("POST /v1/accounts with handle and email, %d callers, one tenant", creators),
-			Reference: fmt.Sprintf("pgbench, one insert with two unique indexes a transaction, %d clients", creators),
-			product:   s.create(), reference: s.pgbench(pgbenchScript, creators),
+			What:       "create account",
+			Product:    fmt.Sprintf("POST /v1/accounts with handle and email, %d callers, one tenant", creators),
+			product:    s.create(),
+			References: against("pgbench insert", fmt.Sprintf("pgbench, one insert with two unique indexes a transaction, %d clients", creators), 0.3, s.pgbench(pgbenchScript, creators)),
 		},
 		{
-			What: "look up by handle", AtLeast: 0.5,
-			Product:   fmt.Sprintf("POST /v1/accounts/lookup, %d callers", readers),
-			Reference: fmt.Sprintf("a bare Echo handler with one read by primary key, %d callers", readers),
-			product:   s.lookup(o.Readers), reference: bare,
+			What:       "look up by handle",
+			Product:    fmt.Sprintf("POST /v1/accounts/lookup, %d callers", readers),
+			product:    s.lookup(o.Accounts),
+			References: against("bare read", fmt.Sprintf("a bare Echo handler with one read by primary key, %d callers", readers), 0.5, oneRead),
 		},
 		{
-			What:      "read by id",
-			Product:   fmt.Sprintf("GET /v1/accounts/{account_id}, %d callers", readers),
-			Reference: "the same bare handler",
-			product:   get(s.tenant, func(i int) string { return "/v1/accounts/" + ids[i%len(ids)] }), reference: bare,
+			What:       "read by id",
+			Product:    fmt.Sprintf("GET /v1/accounts/{account_id}, %d callers", readers),
+			product:    get(s.tenant, func(i int) string { return "/v1/accounts/" + ids[i%len(ids)] }),
+			References: against("bare read", "the same bare handler", 0, oneRead),
 		},
 		{
-			What:      "import account",
-			Product:   fmt.Sprintf("POST /v1/accounts/import, %d lines a request, %d callers, one tenant", importLines, importers),
-			Reference: fmt.Sprintf("the same pgbench insert, %d clients", creators),
-			product:   s.importing(), reference: s.pgbench(pgbenchScript, creators),
+			What:       "import account",
+			Product:    fmt.Sprintf("POST /v1/accounts/import, %d lines a request, %d callers, one tenant", importLines, importers),
+			product:    s.importing(),
+			References: against("pgbench insert", fmt.Sprintf("the same pgbench insert, %d clients", creators), 0, s.pgbench(pgbenchScript, creators)),
 		},
 		{
-			What:      "change email",
-			Product:   fmt.Sprintf("begin and confirm, two requests a change, %d callers", changers),
-			Reference: fmt.Sprintf("pgbench, one update of a unique column a transaction, %d clients", changers),
-			product:   s.changeEmail(ids), reference: s.pgbench(pgbenchChange(o.Readers), changers),
+			What:       "change email",
+			Product:    fmt.Sprintf("begin and confirm, two requests a change, %d callers", changers),
+			product:    s.changeEmail(ids),
+			References: against("pgbench update", fmt.Sprintf("pgbench, one update of a unique column a transaction, %d clients", changers), 0, s.pgbench(pgbenchChange(o.Accounts), changers)),
 		},
 		{
-			What:      "poll device",
-			Product:   fmt.Sprintf("POST /v1/oauth/token for %d pending devices, %d callers", len(devices), pollers),
-			Reference: fmt.Sprintf("a bare Echo handler with one update by primary key that doesn't wait for the disk, %d callers", pollers),
-			product:   s.poll(devices), reference: touch(newClient(reference.base, pollers), referenceIDs),
+			What:       "poll device",
+			Product:    fmt.Sprintf("POST /v1/oauth/token for %d pending devices, %d callers", len(devices), pollers),
+			product:    s.poll(devices),
+			References: against("bare update", fmt.Sprintf("a bare Echo handler with one update by primary key that doesn't wait for the disk, %d callers", pollers), 0, oneUpdate),
 		},
-	}
-	var outcomes []Outcome
-	for _, c := range comparisons {
-		if !strings.Contains(c.What, o.Only) {
-			continue
-		}
-		o.Note("measuring: %s", c.What)
-		var cost Cost
-		c.product = s.counted(c.product, &cost)
-		if o.Profile != "" {
-			c.product = s.profiled(c.product, filepath.Join(o.Profile, strings.ReplaceAll(c.What, " ", "-")+".pprof"))
-		}
-		outcome, err := c.run(ctx, o.Rounds, o.Length)
-		if err != nil {
-			return outcomes, err
-		}
-		outcome.Cost = cost
-		outcomes = append(outcomes, outcome)
-	}
-	return outcomes, nil
+	})
 }
 
 // newAccount is a creation's body. Each n gives an account of its own.

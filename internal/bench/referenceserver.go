@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -11,16 +12,22 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/launch"
 )
 
 const sqlTouchReference = `UPDATE bench_reference SET created_at = now() WHERE id = $1`
 
 const sqlReadReference = `SELECT id::text, handle, email, display_name, attributes, created_at FROM bench_reference WHERE id = $1`
 
+// startReference starts ServeReference as a process of its own.
+func startReference(ctx context.Context, log io.Writer) (*launch.Process, error) {
+	return launch.Start(ctx, []string{"holdfast", "bench", "reference-server"}, nil, log)
+}
+
 // ServeReference is the bare handlers that requests are compared with: Echo, one
-// read by primary key as JSON, or one update that doesn't wait for the disk. It
-// serves on a free port, which it prints, until
-// the context ends.
+// read by primary key as JSON, one update that doesn't wait for the disk, or a
+// page of a journal. It serves on a free port, which it tells, until the context
+// ends.
 func ServeReference(ctx context.Context, environ []string, ready func(address string)) error {
 	c, err := config.Load(config.Schema, environ)
 	if err != nil {
@@ -58,6 +65,7 @@ func ServeReference(ctx context.Context, environ []string, ready func(address st
 		}
 		return c.NoContent(http.StatusNoContent)
 	})
+	serveJournal(e, pool)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

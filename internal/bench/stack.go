@@ -100,6 +100,9 @@ func openOwner(ctx context.Context, c config.Config) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, pool)
 }
 
+// tenantScopes are what the principal may do whose calls are measured.
+var tenantScopes = []string{"identity:read", "identity:write", "lease:read", "lease:append", "lease:hold", "lease:admin"}
+
 // newTenant makes a tenant as the first operator, a client that calls as a
 // principal of it, and a public OAuth client, whose id it gives.
 func newTenant(ctx context.Context, base, operatorKey string, callers int) (*client, string, error) {
@@ -119,7 +122,7 @@ func newTenant(ctx context.Context, base, operatorKey string, callers int) (*cli
 		return nil, "", err
 	}
 	principals := "/v1/tenants/" + tenant.ID + "/principals"
-	asked := map[string]any{"name": "bench", "scopes": []string{"identity:read", "identity:write"}}
+	asked := map[string]any{"name": "bench", "scopes": tenantScopes}
 	if err := operator.call(ctx, http.MethodPost, principals, asked, http.StatusCreated, &principal); err != nil {
 		return nil, "", err
 	}

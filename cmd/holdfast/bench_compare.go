@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast/internal/bench"
+)
+
+func newBenchIdentity(environ []string) *cobra.Command {
+	var options bench.IdentityOptions
+	command := newComparison("identity", "Measure what applications do most with accounts and devices", environ, &options.Options,
+		func(ctx context.Context) ([]bench.Outcome, error) { return bench.Identity(ctx, options) })
+	command.Flags().IntVar(&options.Accounts, "accounts", 20_000, "accounts to read from")
+	return command
+}
+
+func newBenchLease(environ []string) *cobra.Command {
+	var options bench.LeaseOptions
+	command := newComparison("lease", "Measure what nodes do most with the worlds that they hold", environ, &options.Options,
+		func(ctx context.Context) ([]bench.Outcome, error) { return bench.Lease(ctx, options) })
+	command.Flags().IntVar(&options.Worlds, "worlds", 1_000, "worlds to hold")
+	return command
+}
+
+// newComparison is a command that measures and prints outcomes. The options are
+// its flags'.
+func newComparison(name, short string, environ []string, options *bench.Options, measure func(context.Context) ([]bench.Outcome, error)) *cobra.Command {
+	var asJSON bool
+	options.Environ = environ
+	command := &cobra.Command{
+		Use:   name,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			options.Log = command.ErrOrStderr()
+			options.Note = func(format string, args ...any) { fmt.Fprintf(command.ErrOrStderr(), format+"\n", args...) }
+			outcomes, err := measure(command.Context())
+			if len(outcomes) == 0 {
+				return err
+			}
+			return errors.Join(err, outcomesAnswer(outcomes).print(command.OutOrStdout(), asJSON))
+		},
+	}
+	command.Flags().IntVar(&options.Rounds, "rounds", 5, "rounds that count; each measures all sides")
+	command.Flags().DurationVar(&options.Length, "length", 5*time.Second, "of one side of a round, in whole seconds")
+	command.Flags().StringVar(&options.Only, "only", "", "measure only what has this in its name")
+	command.Flags().StringVar(&options.Profile, "profile", "", "a folder for CPU profiles of the API")
+	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return command
+}

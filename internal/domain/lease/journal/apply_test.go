@@ -310,6 +310,8 @@ func TestApply_RefusesAHandoffThatIsNotTheHolders(t *testing.T) {
 		{"no expiry", nil, handoff(nodeA, nodeA, func(d *journal.HandedOff) { d.ExpiresAt = journal.Time{} }), journal.RuleTerm},
 		{"ended at once", nil, handoff(nodeA, nodeA, expires(0)), journal.RuleTerm},
 		{"more than a term", nil, handoff(nodeA, nodeA, expires(30*time.Second+time.Microsecond)), journal.RuleTerm},
+		{"to a principal without a subject", nil, handoff(journal.Coordinator, journal.Actor{Type: journal.ActorPrincipal, Issuer: "holdfast"}, same), journal.RuleDetails},
+		{"a term of more than a day", nil, handoff(nodeA, nodeA, func(d *journal.HandedOff) { d.TermSeconds = 24*60*60 + 1 }), journal.RuleTerm},
 		{"a term beyond all bounds", nil, handoff(nodeA, nodeA, func(d *journal.HandedOff) { d.TermSeconds = 1 << 52 }), journal.RuleTerm},
 		{"no deadline", nil, handoff(nodeA, nodeA, func(d *journal.HandedOff) { d.ActivateBy = journal.Time{} }), journal.RuleTerm},
 		{"a deadline before the expiry", nil, handoff(nodeA, nodeA, func(d *journal.HandedOff) { d.ActivateBy = journal.Time(start.Add(29 * time.Second)) }), journal.RuleTerm},
@@ -381,4 +383,31 @@ func TestApply_RefusesWhatIsNotInItsForm(t *testing.T) {
 		{"no details", nil, altered(advice, details(``)), journal.RuleDetails},
 		{"details that are no object", nil, altered(advice, details(`[]`)), journal.RuleDetails},
 	})
+}
+
+// RFC 8785 keeps integers up to 2^53-1, and a header has no other.
+func TestApply_RefusesIntegersThatNoHeaderKeeps(t *testing.T) {
+	t.Parallel()
+	const most = 1<<53 - 1
+	b := newBook(t)
+	b.state.Position = most - 1
+	b.writes(shop, "", nil)
+	mustBreak(t, b.state.Apply(written(shop)(b)), journal.RuleForm, most+1)
+
+	b = newBook(t)
+	b.state.Epoch = most - 1
+	b.handsTo(nodeA, nodeA).activates()
+	mustBreak(t, b.state.Apply(b.sealed(journal.Entry{Epoch: most + 1, Kind: journal.KindLeaseHandedOff, Actor: nodeA}, struct{}{})), journal.RuleForm, 4)
+}
+
+func TestValidEntryID_IsPrintableASCIIOfUpTo64Bytes(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]bool{
+		"!": true, "~": true, strings.Repeat("x", 64): true,
+		"": false, " ": false, "\x7f": false, "\n": false, "é": false, strings.Repeat("x", 65): false,
+	} {
+		if got := journal.ValidEntryID(id); got != want {
+			t.Errorf("%q: %v", id, got)
+		}
+	}
 }

@@ -95,8 +95,8 @@ type decimal struct {
 	exponent int
 }
 
-// decimalOf reads a JSON number. The exponent is meaningless where the number is
-// beyond all doubles.
+// decimalOf reads a JSON number. The exponent means nothing where the number is
+// zero, or beyond all doubles.
 func decimalOf(number string) decimal {
 	number = strings.TrimPrefix(number, "-")
 	mantissa, power, _ := strings.Cut(strings.ToLower(number), "e")
@@ -104,9 +104,5 @@ func decimalOf(number string) decimal {
 	exponent, _ := strconv.Atoi(power)
 	significant := strings.TrimLeft(whole+fraction, "0")
 	exponent += len(significant) - len(fraction)
-	significant = strings.TrimRight(significant, "0")
-	if significant == "" {
-		return decimal{}
-	}
-	return decimal{significant, exponent}
+	return decimal{strings.TrimRight(significant, "0"), exponent}
 }

@@ -139,6 +139,16 @@ func TestParseLine_RefusesWhatIsNoEntryToTheLetter(t *testing.T) {
 	}
 }
 
+func TestParseLine_NamesTheMemberAtFault(t *testing.T) {
+	t.Parallel()
+	created := string(newBook(t).entries[0].AppendJSON(nil))
+	for given, want := range map[string]string{`"actor":{"name":"x",`: `"/actor/name"`, `"actor":{"subject":1,`: `"/actor/subject"`} {
+		if _, err := journal.ParseLine([]byte(replace(t, created, `"actor":{`, given))); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v", given, err)
+		}
+	}
+}
+
 // The journal's hashes are of what its JSON means: whatever tool wrote it again.
 func TestParseLine_TakesAnySpelling(t *testing.T) {
 	t.Parallel()

@@ -18,6 +18,7 @@ func TestParseKeys_TakesEd25519KeysAndPassesOverTheRest(t *testing.T) {
 	keys, err := journal.ParseKeys([]byte(`{"keys": [
 		{"kty":"OKP","crv":"Ed25519","kid":"2026-11","x":"` + rfcKey + `","published":"2026-11-01T00:00:00Z","use":"sig"},
 		{"kty":"EC","crv":"P-256","kid":"web","x":"AA","y":"AA"},
+		{"kty":"EC","crv":"Ed25519","kid":"confused","x":"` + rfcKey + `"},
 		{"kty":"OKP","crv":"X25519","kid":"box","x":"` + rfcKey + `"},
 		{"kty":"OKP","crv":"Ed25519","x":"` + rfcKey + `"},
 		{"kty":"OKP","crv":"Ed25519","kid":"2026-11","x":"` + rfcKey + `"}
@@ -61,11 +62,24 @@ func TestParseCheckpoint_RefusesWhatIsNotToTheLetter(t *testing.T) {
 		"a bad position":      replace(t, good, `"position": `, `"position": 0.`),
 		"a padded signature":  replace(t, good, `"signature": "`, `"signature": "==`),
 		"no signature":        replace(t, good, `"signature"`, `"key_id"`),
-		"a short signature":   replace(t, good, `"signature": "`, `"signature": "AAAA", "x": "`),
+		"a short signature":   good[:strings.Index(good, `"signature"`)] + `"signature": "AAAA"}`,
 	} {
 		if c, err := journal.ParseCheckpoint([]byte(text)); err == nil {
 			t.Errorf("%s: it is %+v", what, c)
 		}
+	}
+}
+
+func TestCheckpoint_IsNotVerifiedByWhatIsNoKey(t *testing.T) {
+	t.Parallel()
+	c := must(journal.ParseCheckpoint(readGolden(t).Checkpoint))
+	for _, key := range []ed25519.PublicKey{nil, make([]byte, 31), make([]byte, 32), make([]byte, 64)} {
+		if c.Verify(key) == nil {
+			t.Errorf("%d bytes verify it", len(key))
+		}
+	}
+	if err := (journal.Keys{}).Verify(c); err == nil || !strings.Contains(err.Error(), `"2026-11" is not among`) {
+		t.Errorf("without keys: %v", err)
 	}
 }
 

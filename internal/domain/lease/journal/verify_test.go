@@ -136,6 +136,9 @@ func TestVerify_RefusesAnothersJournal(t *testing.T) {
 	text := ndjson(story(t).entries)
 	_, err := journal.Verify(bytes.NewReader(text), tenant, "eu-1.harbor", nil, nil)
 	mustBreak(t, err, journal.RuleChain, 1)
+	if !strings.Contains(err.Error(), "as the first of this tenant's world") {
+		t.Errorf("it doesn't say whose it may not be: %v", err)
+	}
 	_, err = journal.Verify(bytes.NewReader(text), domain.RandomID[domain.TenantKind](), world, nil, nil)
 	mustBreak(t, err, journal.RuleChain, 1)
 }

@@ -15,9 +15,11 @@ import (
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 func TestRunSweep_IsAskedForOnceAndLinkedToItsRequest(t *testing.T) {
@@ -77,6 +79,7 @@ func (s *stack) workSweeps(t *testing.T) (linkedTo func(trace string) int) {
 			Meters:  metricnoop.NewMeterProvider(),
 		},
 		Identity:   identity.New(router, nil, identity.Options{}),
+		Leases:     lease.New(router, nil, lease.Options{Purpose: tenancy.Maintain, Signer: tenancy.NewCheckpointKeys(tenancy.NewStore(router.Control(), nil, nil, time.Now))}),
 		SweepEvery: time.Hour,
 	})
 	if err != nil {

@@ -8,10 +8,12 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // minPool: River holds a connection to listen on, and works with several.
@@ -53,12 +55,17 @@ func (w *worker) start(ctx context.Context, c config.Config) (err error) {
 			return fmt.Errorf("private port: %w", err)
 		}
 	}
+	leases, err := w.leases(c)
+	if err != nil {
+		return err
+	}
 	runner, err := jobs.NewRunner(jobs.Options{
 		Control:      w.router.Control(),
 		Databases:    w.router.Databases(),
 		Pooler:       c.Pooler,
 		Telemetry:    w.tel,
 		Identity:     identity.New(w.router, nil, identity.Options{Tracing: w.tel.Tracers}), // its jobs derive no secret
+		Leases:       leases,
 		SweepEvery:   sweepEvery(c.Environment),
 		CleanupEvery: cleanupEvery(c.Environment),
 		Drain:        c.Drain,
@@ -85,6 +92,24 @@ func (w *worker) open(ctx context.Context, c config.Config) (err error) {
 		err = errors.Join(err, w.tel.ObservePool(db.Name, db.Pool))
 	}
 	return err
+}
+
+// leases is the coordinator as the worker has it: it grants nothing, and so derives
+// no lease's secret, but it signs checkpoints.
+func (w *worker) leases(c config.Config) (*lease.Service, error) {
+	keys := make([]tenancy.ServerKey, len(c.ServerKeys))
+	for i, key := range c.ServerKeys {
+		keys[i].ID = key.ID
+		copy(keys[i].Secret[:], key.Key.Reveal())
+	}
+	serverKeys, err := tenancy.NewServerKeys(keys...)
+	if err != nil {
+		return nil, err
+	}
+	store := tenancy.NewStore(w.router.Control(), tenancy.NewGates(w.router), serverKeys, time.Now)
+	return lease.New(w.router, nil, lease.Options{
+		Tracing: w.tel.Tracers, Purpose: tenancy.Maintain, Signer: tenancy.NewCheckpointKeys(store), Log: w.tel.Log,
+	}), nil
 }
 
 // sweepEvery is how long unfinished work may lie before the sweep looks again.

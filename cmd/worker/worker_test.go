@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 
 // environ is a worker's on an installation, in development.
 func environ(in *testkit.Installation) []string {
-	return append(in.Environ(), "HOLDFAST_METRICS_ADDRESS=127.0.0.1:0", "HOLDFAST_POOL_SIZE=4")
+	return append(in.Environ(), "HOLDFAST_METRICS_ADDRESS=127.0.0.1:0", "HOLDFAST_POOL_SIZE=4",
+		"HOLDFAST_SERVER_KEYS=k1:"+strings.Repeat("5e", 32))
 }
 
 // process is a worker in a process of its own.

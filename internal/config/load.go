@@ -65,6 +65,7 @@ func (l *loader) load() Config {
 	c.Drain = time.Duration(l.whole("HOLDFAST_DRAIN_SECONDS", v.DrainSeconds, 0, 0, maxDrainSeconds)) * time.Second
 	c.MetricsAddress = l.metricsAddress(v.MetricsAddress)
 	if l.process == Worker {
+		c.ServerKeys = l.serverKeys(v.ServerKeys)
 		return c
 	}
 

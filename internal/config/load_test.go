@@ -113,7 +113,7 @@ func full(entries ...string) []string {
 func TestLoad_AProcessReadsOnlyItsOwn(t *testing.T) {
 	t.Parallel()
 	// What is wrong with the others' variables is no reason to stop.
-	environ := full("HOLDFAST_POOLER=none", "HOLDFAST_ISSUER=nonsense", "HOLDFAST_SERVER_KEYS=nonsense")
+	environ := full("HOLDFAST_POOLER=none", "HOLDFAST_ISSUER=nonsense", "HOLDFAST_OPERATOR_KEY=nonsense")
 	tests := []struct {
 		process config.Process
 		want    postgres.Settings
@@ -206,7 +206,7 @@ func TestLoad_TellsWhatIsMissing(t *testing.T) {
 	tests := map[config.Process][]string{
 		config.API: {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_API_PASSWORD: is required",
 			"HOLDFAST_ISSUER: is required", "HOLDFAST_SERVER_KEYS: is required"},
-		config.Worker:      {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_WORKER_PASSWORD: is required"},
+		config.Worker:      {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_WORKER_PASSWORD: is required", "HOLDFAST_SERVER_KEYS: is required"},
 		config.Schema:      {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_OWNER_PASSWORD: is required"},
 		config.Check:       {"HOLDFAST_CONTROL_URL: is required", "HOLDFAST_API_PASSWORD: is required"},
 		config.CommandLine: {"HOLDFAST_API_KEY: is required"},

@@ -24,7 +24,7 @@ type variables struct {
 	APIPassword    string `env:"HOLDFAST_API_PASSWORD" read:"api schema check" default:"required by the API and by checks" help:"Of the role holdfast_api; \"schema up\" sets it when it is given"`
 	WorkerPassword string `env:"HOLDFAST_WORKER_PASSWORD" read:"worker schema" default:"required by the worker" help:"Of the role holdfast_worker; \"schema up\" sets it when it is given"`
 
-	ServerKeys        string `env:"HOLDFAST_SERVER_KEYS" read:"api" default:"required" help:"The keys that secrets derive from: \"ID:KEY ID:KEY …\", each key 64 hexadecimal digits. The first is used; the others still verify"`
+	ServerKeys        string `env:"HOLDFAST_SERVER_KEYS" read:"api worker" default:"required" help:"The keys that secrets derive from: \"ID:KEY ID:KEY …\", each key 64 hexadecimal digits. The first is used; the others still verify"`
 	OperatorKey       string `env:"HOLDFAST_OPERATOR_KEY" read:"api cli" default:"none" help:"The API key of the first operator, who is made when there is none yet: \"hf_ID_SECRET\""`
 	SecondOperatorKey string `env:"HOLDFAST_SECOND_OPERATOR_KEY" read:"api" default:"none" help:"Likewise of a second operator; in development only, since one hand must not hold two persons' keys"`
 

@@ -2,5 +2,8 @@ package jobs
 
 // kinds are all kinds of jobs, for what is told of each of them.
 func kinds() []string {
-	return []string{IdentitySweep{}.Kind(), IdentityCleanup{}.Kind()}
+	return []string{
+		IdentitySweep{}.Kind(), IdentityCleanup{}.Kind(),
+		LeaseSweep{}.Kind(), LeaseCheckpoint{}.Kind(), LeaseHeat{}.Kind(),
+	}
 }

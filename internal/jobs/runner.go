@@ -11,15 +11,18 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
+	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
-// Queues, one for each kind that walks a database: a long cleanup keeps no sweep
-// waiting.
+// Queues, so that a long cleanup keeps no sweep waiting, and nothing keeps leases
+// that are over.
 const (
 	queueSweeps  = "sweeps"
 	queueCleanup = "cleanup"
+	queueLeases  = "leases"
+	queueWorlds  = "worlds" // what can wait a little of them
 )
 
 // Options are what a Runner works with.
@@ -29,7 +32,8 @@ type Options struct {
 	Pooler       bool                 // a transaction-mode pooler stands between: poll, since LISTEN is lost there
 	Telemetry    *telemetry.Telemetry
 	Identity     Identity
-	SweepEvery   time.Duration // the time between two runs of a database's sweep
+	Leases       Leases
+	SweepEvery   time.Duration // the time between two runs of a database's sweeps
 	CleanupEvery time.Duration // and of its cleanup; DefaultCleanupEvery if 0
 	RunBudget    time.Duration // no step of a run begins after it; DefaultRunBudget if 0
 	Drain        time.Duration // what Stop gives steps under way; 0 cancels them at once
@@ -69,6 +73,9 @@ func NewRunner(o Options) (*Runner, error) {
 	if err := errors.Join(
 		river.AddWorkerSafely(workers, newIdentitySweeper(shared, o.Databases)),
 		river.AddWorkerSafely(workers, newIdentityCleaner(shared, o.Databases)),
+		river.AddWorkerSafely(workers, newLeaseWorker[LeaseSweep](newLeaseTask(shared, o, lease.TaskSettle))),
+		river.AddWorkerSafely(workers, newLeaseWorker[LeaseCheckpoint](newLeaseTask(shared, o, lease.TaskCheckpoints))),
+		river.AddWorkerSafely(workers, newLeaseWorker[LeaseHeat](newLeaseTask(shared, o, lease.TaskHeat))),
 	); err != nil {
 		return nil, err
 	}
@@ -80,7 +87,10 @@ func NewRunner(o Options) (*Runner, error) {
 		if len(db.Numbers) > 0 {
 			schedules = append(schedules,
 				Schedule{IdentitySweep{db.Name}, db.Name, o.SweepEvery},
-				Schedule{IdentityCleanup{db.Name}, db.Name, o.CleanupEvery})
+				Schedule{IdentityCleanup{db.Name}, db.Name, o.CleanupEvery},
+				Schedule{LeaseSweep{db.Name}, db.Name, o.SweepEvery},
+				Schedule{LeaseCheckpoint{db.Name}, db.Name, checkpointEvery},
+				Schedule{LeaseHeat{db.Name}, db.Name, heatEvery})
 		}
 	}
 	r.scheduler = newScheduler(o.Control, r.client, o.Telemetry.Log, schedules)
@@ -93,7 +103,9 @@ func workingConfig(o Options, workers *river.Workers) *river.Config {
 	config.ErrorHandler = &errorHandler{log: o.Telemetry.Log}
 	config.Workers = workers
 	perDatabase := river.QueueConfig{MaxWorkers: max(len(o.Databases), 1)}
-	config.Queues = map[string]river.QueueConfig{queueSweeps: perDatabase, queueCleanup: perDatabase}
+	config.Queues = map[string]river.QueueConfig{
+		queueSweeps: perDatabase, queueCleanup: perDatabase, queueLeases: perDatabase, queueWorlds: perDatabase,
+	}
 	config.PollOnly = o.Pooler
 	config.JobTimeout = jobTimeout
 	config.RescueStuckJobsAfter = rescueAfter

@@ -48,6 +48,7 @@ func (b *bundle) runner(t *testing.T, domain jobs.Identity, change func(*jobs.Op
 	router := b.Router(t, postgres.RoleWorker)
 	options := jobs.Options{
 		Control: router.Control(), Databases: router.Databases(), Telemetry: b.tel, Identity: domain,
+		Leases:     &fakeLeases{},
 		SweepEvery: time.Hour, // due once
 	}
 	if change != nil {

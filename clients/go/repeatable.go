@@ -23,6 +23,17 @@ var creating = map[string]bool{
 var reading = map[string]bool{
 	"accounts/batch-get": true,
 	"accounts/lookup":    true,
+	"journal/check":      true,
+}
+
+// settling are the ends of the paths at which a POST that comes again finds what the
+// first one did, by its request id or by the lease that it presents, and changes
+// nothing more. An append is none of them: its entries may have no ids.
+var settling = map[string]bool{
+	"lease/acquire":  true,
+	"lease/activate": true,
+	"lease/renew":    true,
+	"leases/renew":   true,
 }
 
 // importing is where a line that is sent again finds what it made, by its key.
@@ -33,7 +44,7 @@ func creates(request *http.Request) bool {
 }
 
 // repeatable tells whether the request may be sent again after an answer was
-// lost: it reads, or it creates under a key or under keys.
+// lost: it reads, it settles, or it creates under a key or under keys.
 func repeatable(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodGet:
@@ -41,7 +52,7 @@ func repeatable(request *http.Request) bool {
 	case http.MethodPost:
 		parent, word := path.Split(request.URL.Path)
 		end := path.Base(parent) + "/" + word
-		return reading[end] || end == importing || creating[word]
+		return reading[end] || settling[end] || end == importing || creating[word]
 	default:
 		return false
 	}

@@ -39,3 +39,25 @@ func TestRepeatable_AreTheOperationsThatTakeAKey(t *testing.T) {
 		}
 	}
 }
+
+// What is known to be harmless to repeat must be there under such a path.
+func TestRepeatable_NamesOperationsThatThereAre(t *testing.T) {
+	t.Parallel()
+	doc, err := openapi3.NewLoader().LoadFromData(web.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for template, item := range doc.Paths.Map() {
+		if parent, word := path.Split(template); item.Post != nil {
+			there[path.Base(parent)+"/"+word] = true
+		}
+	}
+	for _, ends := range []map[string]bool{reading, settling, {importing: true}} {
+		for end := range ends {
+			if !there[end] {
+				t.Errorf("no operation is at …/%s", end)
+			}
+		}
+	}
+}

@@ -106,9 +106,13 @@ func retryAfterError(request *http.Request, err error, attempt int) (time.Durati
 		return answered.RetryAfter, answered.RetryAfter > 0 && answered.RetryAfter <= longestPause
 	}
 	var unsent *unsentError
-	again := errors.As(err, &unsent) || repeatable(request)
-	pause := min(firstPause<<min(attempt-1, 16), longestPause)
-	return pause/2 + mathrand.N(pause/2+1), again
+	return backoff(attempt), errors.As(err, &unsent) || repeatable(request)
+}
+
+// backoff is the pause behind a try that got no answer, the n-th from 1.
+func backoff(n int) time.Duration {
+	pause := min(firstPause<<min(n-1, 16), longestPause)
+	return pause/2 + mathrand.N(pause/2+1)
 }
 
 // wait waits, or fails when ctx ends first, at once if it is sure to.

@@ -47,6 +47,16 @@ func lookupCode(ctx context.Context, client *holdfast.ClientWithResponses) error
 	return err
 }
 
+func renew(ctx context.Context, client *holdfast.ClientWithResponses) error {
+	_, err := client.RenewLeaseWithResponse(ctx, "north-7", &holdfast.RenewLeaseParams{HoldfastLease: "2.secret"})
+	return err
+}
+
+func appendOne(ctx context.Context, client *holdfast.ClientWithResponses) error {
+	_, err := client.AppendEntriesWithResponse(ctx, "north-7", nil, holdfast.NewEntries{Entries: []holdfast.NewEntry{one}})
+	return err
+}
+
 func remove(ctx context.Context, client *holdfast.ClientWithResponses) error {
 	match := `"1"`
 	_, err := client.DeleteAccountWithResponse(ctx, "x", &holdfast.DeleteAccountParams{IfMatch: &match})
@@ -100,6 +110,8 @@ func TestRetry_ALostAnswerIsAskedForAgainWhereThatIsSafe(t *testing.T) {
 		"a read":     {get, 2},
 		"a creation": {create, 2},
 		"a lookup":   {lookup, 2},
+		"a renewal":  {renew, 2},
+		"an append":  {appendOne, 1},
 		"a guess":    {lookupCode, 1},
 		"a deletion": {remove, 1},
 	} {

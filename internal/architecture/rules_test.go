@@ -63,9 +63,9 @@ var rules = []rule{
 	// device is a standard OAuth client.
 	{"cmd/demo/...", []string{"clients/...", "internal/launch"}, []string{"github.com/oapi-codegen/nullable", "github.com/jackc/pgx/v5", "golang.org/x/oauth2"}},
 	{"cmd/...", []string{"..."}, nil},
-	// What generated code needs, the standard client of the token endpoint, and what
-	// verifies devices' tokens.
-	{"clients/...", []string{"clients/..."}, []string{"github.com/oapi-codegen/...", "golang.org/x/oauth2/...", "github.com/golang-jwt/jwt/v5"}},
+	// What generated code needs, the standard client of the token endpoint, what
+	// verifies devices' tokens; canonical JSON for a journal's hashes.
+	{"clients/...", []string{"clients/..."}, []string{"github.com/oapi-codegen/...", "golang.org/x/oauth2/...", "github.com/golang-jwt/jwt/v5", "github.com/go-json-experiment/json/...", "golang.org/x/sync/semaphore"}},
 	{"db/migrations", nothing, nothing},
 	{"web/...", nothing, nothing},
 }

@@ -109,8 +109,10 @@ ON CONFLICT (tenant_id, number, world_id, actor_issuer, actor_subject) DO UPDATE
    SET presented_epoch = excluded.presented_epoch, pending = excluded.pending, first_at = excluded.first_at,
        last_at = excluded.last_at, journaled_at = excluded.journaled_at`
 
+// sqlForgetRejections is for a world whose rejections are all journaled, by the same
+// transaction at the latest.
 const sqlForgetRejections = `
-DELETE FROM append_rejections WHERE tenant_id = $1 AND number = $2 AND world_id = $3 AND pending = 0`
+DELETE FROM append_rejections WHERE tenant_id = $1 AND number = $2 AND world_id = $3`
 
 // queueRejections writes what changed beside the head.
 func (w *locked) queueRejections(tx *tenancy.Tx) {

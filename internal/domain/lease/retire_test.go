@@ -78,3 +78,28 @@ func TestBehindItsRetirement_AWorldTakesNothing(t *testing.T) {
 		t.Errorf("retired: %v, written behind it: %v", retire.outcome(), write.outcome())
 	}
 }
+
+// A retirement tells of every refusal that was counted, and leaves nothing to do.
+func TestARetirement_LeavesNothingBeside(t *testing.T) {
+	t.Parallel()
+	c := newClocked(t)
+	a := c.as("a")
+	world := c.world(t, "arena")
+	for range 3 {
+		_, err := a.tryWrite(t, world, &Authority{7, "none"}, "", "late")
+		expectFenced(t, err, 1, journal.Coordinator)
+	}
+	if err := c.RetireWorld(t.Context(), c.scope, world); err != nil {
+		t.Fatal(err)
+	}
+	if left := c.beside(t, world); len(left) > 0 {
+		t.Errorf("left beside the head: %v", left)
+	}
+	admin := c.admin[c.router.Database(domain.NumberOf(world)).Name]
+	var told int64
+	err := admin.QueryRow(t.Context(), `SELECT sum((details::jsonb->>'count')::bigint) FROM journal WHERE world_id = $1 AND kind = $2`,
+		world, journal.KindAppendRejected).Scan(&told)
+	if err != nil || told != 3 {
+		t.Errorf("the journal tells of %d refusals, %v", told, err)
+	}
+}

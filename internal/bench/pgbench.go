@@ -44,13 +44,16 @@ var (
 
 func readPgbench(output []byte) (Result, error) {
 	count, rate := pgbenchCount.FindSubmatch(output), pgbenchRate.FindSubmatch(output)
+	if count != nil && string(count[1]) == "0" {
+		return Result{}, errors.New("pgbench made no transaction: its clients were still connecting when the time was over")
+	}
 	if count == nil || rate == nil {
 		return Result{}, fmt.Errorf("pgbench said what isn't understood: %s", output)
 	}
 	n, _ := strconv.Atoi(string(count[1]))
 	tps, err := strconv.ParseFloat(string(rate[1]), 64)
-	if err != nil || tps == 0 {
-		return Result{}, fmt.Errorf("pgbench made no transaction: %s", output)
+	if err != nil {
+		return Result{}, err
 	}
 	return Result{Operations: n, Elapsed: time.Duration(float64(n) / tps * float64(time.Second))}, nil
 }

@@ -16,6 +16,9 @@
 // An answer that isn't a success is an *Error, so where err is nil the JSON2xx
 // field is set.
 //
+// Hold is for a tenant's processes that take a world over, to write to it alone: it
+// keeps the lease, and tells them in time when they must stop.
+//
 // NewDeviceTokens is for applications that devices come to, with tokens of the
 // device flow. The devices themselves need nothing of this package: any OAuth
 // client does that speaks RFC 8628, golang.org/x/oauth2 say.

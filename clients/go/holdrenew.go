@@ -75,7 +75,7 @@ func (l *HeldLease) renewNow() {
 func (l *HeldLease) untilRenewal() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return max(time.Until(l.expires)-l.term*2/3, l.term/10)
+	return max(time.Until(l.expires)-l.term*2/3, l.term/marginPart)
 }
 
 // left is the time until the lease is over.

@@ -87,6 +87,8 @@ func (l *HeldLease) activate(ctx context.Context, chain JournalChain) error {
 	if err != nil {
 		return fmt.Errorf("holdfast: activate the lease of %s: %w", l.world, err)
 	}
-	l.renewNow() // until here it went no further than the activation's own deadline
+	if l.untilRenewal() <= l.term/marginPart {
+		l.renewNow() // until here it went no further than the activation's own deadline
+	}
 	return nil
 }

@@ -43,7 +43,7 @@ func CanonicalJSON(raw []byte) (encoding.RawMessage, error) {
 
 // checkNumbers reads the whole value: what is malformed is found here too.
 func checkNumbers(value []byte) error {
-	decoder := jsontext.NewDecoder(bytes.NewReader(value))
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(value))
 	for {
 		token, err := decoder.ReadToken()
 		switch {

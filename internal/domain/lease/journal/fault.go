@@ -21,9 +21,9 @@ const (
 
 // Fault is where a journal breaks which rule.
 type Fault struct {
-	Position int64 // of the entry at fault
-	Rule     Rule
-	Detail   string // for people
+	Position int64  `json:"position"` // of the entry at fault
+	Rule     Rule   `json:"rule"`
+	Detail   string `json:"detail"` // for people
 }
 
 func (f *Fault) Error() string {

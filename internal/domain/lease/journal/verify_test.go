@@ -187,7 +187,7 @@ func TestVerify_RefusesEveryChangedByteThatMeansSomething(t *testing.T) {
 	text := ndjson(b.entries)
 	random := rand.New(rand.NewPCG(1, 2)) // the same bytes in each run
 	refused := 0
-	for range 3_000 {
+	for range 1_000 {
 		i, flip := random.IntN(len(text)), byte(1)<<random.IntN(8)
 		changed := bytes.Clone(text)
 		changed[i] ^= flip
@@ -201,8 +201,8 @@ func TestVerify_RefusesEveryChangedByteThatMeansSomething(t *testing.T) {
 			t.Errorf("byte %d ^ %#x: a changed journal is taken", i, flip)
 		}
 	}
-	if refused < 2_900 {
-		t.Errorf("only %d of 3,000 changed bytes were refused", refused)
+	if refused < 960 {
+		t.Errorf("only %d of 1,000 changed bytes were refused", refused)
 	}
 }
 

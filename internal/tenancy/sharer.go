@@ -37,12 +37,10 @@ const (
 // back as a whole, each of its decisions is made again alone, so that one can't
 // fail its neighbours; decide must write every answer anew.
 type Sharer[D any] struct {
-	name     string
-	tracer   trace.Tracer
-	underWay int // transactions at once
-	most     int // weight of a transaction's decisions; 0 for any
-	weigh    func(*D) int
-	decide   func(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions []*D) error
+	name   string
+	tracer trace.Tracer
+	limits Limits[D]
+	decide func(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions []*D) error
 
 	mu     sync.Mutex
 	queues map[queueKey]*queue[D]
@@ -73,14 +71,20 @@ type pending[D any] struct {
 // its span's.
 func NewSharer[D any](name string, tracer trace.Tracer,
 	decide func(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions []*D) error) *Sharer[D] {
-	return &Sharer[D]{name: name, tracer: tracer, underWay: maxUnderWay, decide: decide, queues: map[queueKey]*queue[D]{}}
+	return &Sharer[D]{name: name, tracer: tracer, limits: Limits[D]{UnderWay: maxUnderWay, Patience: patience}, decide: decide, queues: map[queueKey]*queue[D]{}}
 }
 
-// Limit bounds the transactions of one tenant on one database that are under way at
-// once, and the weight of the decisions in each. A decision that is heavier goes
-// alone.
-func (s *Sharer[D]) Limit(underWay, most int, weigh func(*D) int) *Sharer[D] {
-	s.underWay, s.most, s.weigh = underWay, most, weigh
+// Limits bound the transactions of one tenant on one database.
+type Limits[D any] struct {
+	UnderWay int           // at once, but for those that have outlasted patience
+	Patience time.Duration // how long one holds up those that wait
+	Weight   int           // of the decisions in one; a heavier decision goes alone
+	Weigh    func(*D) int  // nil where decisions have no weight
+}
+
+// Limit sets other limits than the usual ones, before the first decision.
+func (s *Sharer[D]) Limit(limits Limits[D]) *Sharer[D] {
+	s.limits = limits
 	return s
 }
 
@@ -132,7 +136,7 @@ func (s *Sharer[D]) enqueue(ctx context.Context, key queueKey, decisions []*D) (
 		all[i] = &pending[D]{decision: d, ctx: ctx, done: make(chan struct{})}
 	}
 	q.waiting = append(q.waiting, all...)
-	if q.underWay == 0 && q.slow < maxSlow || q.underWay > 0 && q.underWay < s.underWay && len(q.waiting) >= worthAnother {
+	if q.underWay == 0 && q.slow < maxSlow || q.underWay > 0 && q.underWay < s.limits.UnderWay && len(q.waiting) >= worthAnother {
 		q.underWay++
 		go s.flush(key, q)
 	}
@@ -149,7 +153,7 @@ func (s *Sharer[D]) flush(key queueKey, q *queue[D]) {
 			return
 		}
 		f := &flushing{}
-		outlasted := time.AfterFunc(patience, func() { s.outlast(key, q, f) })
+		outlasted := time.AfterFunc(s.limits.Patience, func() { s.outlast(key, q, f) })
 		err := s.share(key, batch)
 		outlasted.Stop()
 		for _, p := range batch {
@@ -185,12 +189,12 @@ func (s *Sharer[D]) take(key queueKey, q *queue[D]) []*pending[D] {
 // fitting is how many of those that wait share the next transaction.
 func (s *Sharer[D]) fitting(waiting []*pending[D]) int {
 	n := min(len(waiting), maxShared)
-	if s.weigh == nil {
+	if s.limits.Weigh == nil {
 		return n
 	}
 	weight := 0
 	for i, p := range waiting[:n] {
-		if weight += s.weigh(p.decision); weight > s.most {
+		if weight += s.limits.Weigh(p.decision); weight > s.limits.Weight {
 			return max(i, 1)
 		}
 	}

@@ -100,7 +100,7 @@ SELECT p.ordinal, ` + headColumns + `
                       WHERE w.tenant_id = $1 AND w.number = p.number AND w.world_id = p.world_id`
 
 	// sqlWaitLittle bounds how long the transaction waits for a head.
-	sqlWaitLittle = `SELECT set_config('lock_timeout', '50ms', true) WHERE $1::uuid IS NOT NULL`
+	sqlWaitLittle = `SELECT set_config('lock_timeout', '200ms', true) WHERE $1::uuid IS NOT NULL`
 )
 
 const sqlWhichExist = `

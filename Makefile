@@ -1,7 +1,7 @@
 # Each target starts what it needs, and ends it. Go and make are enough for all
 # but lint, which also runs a Node program.
 
-.PHONY: dev demo test bench lint generate build devstack
+.PHONY: dev demo test mutate bench lint generate build devstack
 
 dev: build ## the stack with the API and the worker, left running; data stays in .holdfast/dev
 	bin/devstack run --keep .holdfast/dev -- bin/demo dev
@@ -12,6 +12,9 @@ demo: build ## the whole product, driven once from end to end
 test: devstack ## all tests
 	go -C devstack test ./...
 	bin/devstack run --databases 3 --durable=false -- go test ./...
+
+mutate: devstack ## remove each guard of a lease in turn, and see the tests fail
+	bin/devstack run --databases 3 --durable=false -- go test -tags mutate -run TestMutants -v ./internal/domain/lease
 
 bench: build ## the product beside its references, as ratios
 	bin/devstack run --databases 1 -- bin/holdfast bench identity

@@ -24,12 +24,13 @@ import (
 // whole stack does is tested in cmd/api.
 type testAPI struct {
 	http.Handler
-	api       *API
-	directory *fakeDirectory
-	store     *fakeStore
-	tokens    *fakeTokens
-	jobs      *fakeJobs
-	log       *bytes.Buffer
+	api         *API
+	directory   *fakeDirectory
+	coordinator *fakeCoordinator
+	store       *fakeStore
+	tokens      *fakeTokens
+	jobs        *fakeJobs
+	log         *bytes.Buffer
 }
 
 type testOptions struct {
@@ -43,7 +44,7 @@ type testOptions struct {
 
 func newTestAPI(t testing.TB, o testOptions) *testAPI {
 	t.Helper()
-	a := &testAPI{directory: &fakeDirectory{}, store: &fakeStore{}, tokens: &fakeTokens{}, jobs: &fakeJobs{}, log: &bytes.Buffer{}}
+	a := &testAPI{directory: &fakeDirectory{}, coordinator: &fakeCoordinator{}, store: &fakeStore{}, tokens: &fakeTokens{}, jobs: &fakeJobs{}, log: &bytes.Buffer{}}
 	if o.tracers == nil {
 		o.tracers = tracenoop.NewTracerProvider()
 	}
@@ -57,6 +58,7 @@ func newTestAPI(t testing.TB, o testOptions) *testAPI {
 	api, err := New(Options{
 		Document:       web.OpenAPI,
 		Directory:      a.directory,
+		Coordinator:    a.coordinator,
 		Administration: a.store,
 		Tokens:         a.tokens,
 		Issuer:         "https://holdfast.example",

@@ -24,11 +24,11 @@ var (
 func (f *fakeTokens) Authenticate(_ context.Context, token string) (tenancy.Scope, error) {
 	switch token {
 	case "tenant":
-		return tenancy.Scope{Tenant: testTenant, Scopes: []string{"identity:read", "identity:write"}}, nil
+		return tenancy.Scope{Tenant: testTenant, Scopes: tenancy.TenantScopes()}, nil
 	case "reader":
 		return tenancy.Scope{Tenant: testTenant, Scopes: []string{"identity:read"}}, nil
 	case "other":
-		return tenancy.Scope{Tenant: otherTenant, Scopes: []string{"identity:read", "identity:write"}}, nil
+		return tenancy.Scope{Tenant: otherTenant, Scopes: tenancy.TenantScopes()}, nil
 	case "impostor":
 		return tenancy.Scope{Tenant: testTenant, Scopes: []string{"identity:read", "operator:tenants"}}, nil
 	case "operator":

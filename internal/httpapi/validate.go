@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -86,8 +87,11 @@ func (o *operation) validateParameter(r *http.Request, query url.Values, paramet
 		Route:       o.matched,
 		Options:     &openapi3filter.Options{SkipSettingDefaults: true, MultiError: true},
 	}, parameter)
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, openapi3filter.ErrInvalidRequired):
+		return []domain.Field{{Pointer: pointer, Code: "required"}}
 	}
 	return schemaFields(pointer, err)
 }

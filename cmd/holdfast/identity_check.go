@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -11,10 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
-	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -25,35 +22,22 @@ func newIdentityCheck(r *remote) *cobra.Command {
 		Long: "Verify what the databases have of a tenant's directory, or of all.\n\n" +
 			"It reads the databases, as the role holdfast_api, and changes nothing. Traffic may go on.\n" +
 			"With --json it prints an object a line: each violation as it is found, and behind a tenant's its census.",
-		Args: func(command *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			return arguments("TENANT")(command, args)
-		},
+		Args: tenantOrAll,
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
-			settings, err := config.Load(config.Check, r.environ)
-			if err != nil {
-				return exitError{exitUsage, fmt.Errorf("the configuration is wrong:\n%w", err)}
-			}
-			router, err := postgres.Open(ctx, settings.Postgres())
+			router, err := openToCheck(ctx, r.environ)
 			if err != nil {
 				return err
 			}
 			defer router.Close()
 			c := &identityCheck{
 				directory: identity.New(router, nil, identity.Options{}), // reading derives no secret
-				tenants:   tenancy.NewStore(router.Control(), tenancy.NewGates(router), nil, time.Now),
 				progress:  newProgress(command.ErrOrStderr()),
 				out:       command.OutOrStdout(),
 				asJSON:    r.asJSON,
 			}
 			defer c.progress.clear()
-			if err := trusted(ctx, router); err != nil {
-				return err
-			}
-			if err := c.all(ctx, args); err != nil {
+			if err := eachTenant(ctx, tenancy.NewStore(router.Control(), tenancy.NewGates(router), nil, time.Now), args, c.check); err != nil {
 				return err
 			}
 			return c.conclude()
@@ -61,23 +45,9 @@ func newIdentityCheck(r *remote) *cobra.Command {
 	}
 }
 
-// trusted refuses databases of which a check would say what isn't so.
-func trusted(ctx context.Context, router *postgres.Router) error {
-	if err := postgres.CheckSchema(ctx, router); err != nil {
-		return err
-	}
-	err := postgres.CheckPlacement(ctx, router)
-	var wrong postgres.PlacementError
-	if errors.As(err, &wrong) {
-		return exitError{exitUsage, fmt.Errorf("the configuration is wrong:\n%w", err)}
-	}
-	return err
-}
-
 // identityCheck is one run of the command.
 type identityCheck struct {
 	directory *identity.Service
-	tenants   *tenancy.Store
 	progress  *progress
 	out       io.Writer
 	asJSON    bool
@@ -97,45 +67,6 @@ type tenantViolation struct {
 	Name      string             `json:"name"`
 	Bucket    string             `json:"bucket"`
 	Violation identity.Violation `json:"violation"`
-}
-
-// byPassword is an operator: whoever has the databases' password needs no token.
-func byPassword() tenancy.Scope {
-	return tenancy.Scope{Tenant: tenancy.Operators, Scopes: []string{tenancy.OperatorTenants}}
-}
-
-// all checks the tenant that the arguments name, or every one.
-func (c *identityCheck) all(ctx context.Context, args []string) error {
-	if len(args) == 1 {
-		id, err := domain.ParseID[domain.TenantKind](args[0])
-		if err != nil {
-			return err
-		}
-		tenant, err := c.tenants.Tenant(ctx, byPassword(), id)
-		if err != nil {
-			return plainly(err)
-		}
-		return c.check(ctx, tenant)
-	}
-	page := tenancy.List[string]{Limit: int(pageSize)}
-	for {
-		tenants, more, err := c.tenants.Tenants(ctx, byPassword(), page)
-		if err != nil {
-			return err
-		}
-		for _, tenant := range tenants {
-			if tenant.State == tenancy.TenantProvisioning {
-				continue // nobody has been let in yet
-			}
-			if err := c.check(ctx, tenant); err != nil {
-				return err
-			}
-		}
-		if !more {
-			return nil
-		}
-		page.After = tenants[len(tenants)-1].Name
-	}
 }
 
 func (c *identityCheck) check(ctx context.Context, tenant tenancy.Tenant) error {

@@ -21,6 +21,13 @@ The tenant {{.Tenant}} is there{{if .Kept}}, as an earlier run made it{{end}}, w
   curl -si -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"handle": "ada"}' $HOLDFAST/v1/accounts/lookup
   curl -si -H "Authorization: Bearer $TOKEN" $HOLDFAST/v1/accounts
 
+A world has a journal, and whoever is its writer appends to it; here that is Holdfast, for any client of the tenant:
+
+  curl -si -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"world_id": "north-7"}' $HOLDFAST/v1/worlds
+  curl -si -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
+       -d '{"entries": [{"entry_id": "turn-1", "json": {"add": 1}}]}' $HOLDFAST/v1/worlds/north-7/journal
+  curl -s -H "Authorization: Bearer $TOKEN" -H 'Accept: application/x-ndjson' $HOLDFAST/v1/worlds/north-7/journal
+
 A device logs in: it asks for codes and shows one, you approve that in the name of Ada, and it gets tokens:
 
   ACCOUNT=$(curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"handle": "ada"}' $HOLDFAST/v1/accounts/lookup | field id)

@@ -23,6 +23,8 @@ func main() {
 		err = demo(ctx)
 	case len(os.Args) == 2 && os.Args[1] == "dev":
 		err = dev(ctx)
+	case len(os.Args) == 2 && os.Args[1] == node:
+		err = runNode(ctx)
 	default:
 		err = fmt.Errorf("usage: demo [dev]")
 	}
@@ -47,7 +49,7 @@ func demo(ctx context.Context) error {
 	defer s.stop()
 	for _, chapter := range []func(context.Context, *stack, *narrator) error{
 		meetTenants, makeAccounts, raceForAnEmail, changeAnEmail, letADeviceIn,
-		interruptACreation, importADirectory, lookFromOutside, readTheHistory, stopServing,
+		interruptACreation, importADirectory, spillAWorld, lookFromOutside, readTheHistory, stopServing,
 	} {
 		if err := chapter(ctx, s, n); err != nil {
 			return err

@@ -93,10 +93,10 @@ func mutateQuery(t *rapid.T, x *exchange) {
 }
 
 func mutateHeader(t *rapid.T, x *exchange) {
-	name := rapid.SampledFrom([]string{"If-Match", "Idempotency-Key", "Content-Type", "Content-Encoding", "X-Request-Id", "Traceparent", "Accept"}).Draw(t, "header")
+	name := rapid.SampledFrom([]string{"If-Match", "Idempotency-Key", "Content-Type", "Content-Encoding", "X-Request-Id", "Traceparent", "Accept", "Holdfast-Lease", "Last-Event-ID"}).Draw(t, "header")
 	value := rapid.OneOf(
 		rapid.SampledFrom([]string{"", "*", `"1"`, `W/"1"`, `"1", "2"`, `"`, "application/json", "application/merge-patch+json",
-			"text/plain", "application/json; charset=utf-16", "gzip", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}),
+			"text/plain", "application/x-ndjson", "1.x", "2.wVJ5", "application/json; charset=utf-16", "gzip", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}),
 		rapid.StringMatching(`[ -~]{0,300}`),
 	).Draw(t, "value")
 	if rapid.Bool().Draw(t, "twice") {

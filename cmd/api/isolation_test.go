@@ -56,6 +56,7 @@ func (s *subject) sameForStrangers(t *testing.T, op described, name string) {
 		"principal_id": s.owner.principal,
 		"operator_id":  s.owner.principal, // a tenant's principal is no operator
 		"key_id":       s.onlyKey(t, s.owner),
+		"world_id":     x.path["world_id"],
 		"kind":         "claims", // nobody's: what a sweep looks into is no kind of sweep
 	}[name]
 	if foreign == "" {
@@ -146,7 +147,19 @@ func TestIsolation_IDsAndKeysInBodiesTellNothing(t *testing.T) {
 			t.Errorf("%s: %d %s", name, theirs.status, theirs.answer)
 		}
 	}
+	// A lease that is good tells a stranger nothing of its world.
+	held := string(s.request(t, "renewLeases").body)
+	world := strings.Split(held, `"`)[5]
+	absent := strings.Repeat("x", len(world)) // as long, so that the answer is
+	theirs = s.asNeighbour(t, "renewLeases", held)
+	nobodys = s.asNeighbour(t, "renewLeases", strings.Replace(held, world, absent, 1))
+	if diff := cmp.Diff(seen(t, nobodys, absent), seen(t, theirs, world)); diff != "" || !strings.Contains(string(theirs.answer), "world_not_found") {
+		t.Errorf("renewLeases: %s (-nobody's +another's):\n%s", theirs.answer, diff)
+	}
 	// The same names are free in another tenant.
+	if _, err := neighbour.CreateWorldWithResponse(t.Context(), holdfast.NewWorld{WorldID: s.world}); err != nil {
+		t.Errorf("an id of another tenant's world is taken: %v", err)
+	}
 	if _, err := neighbour.CreateAccountWithResponse(t.Context(), nil, holdfast.NewAccount{Handle: s.handle}); err != nil {
 		t.Errorf("a handle of another tenant's is taken: %v", err)
 	}
@@ -155,18 +168,12 @@ func TestIsolation_IDsAndKeysInBodiesTellNothing(t *testing.T) {
 // asNeighbour sends a body to an operation in the neighbour's name.
 func (s *subject) asNeighbour(t *testing.T, operation, body string) *exchange {
 	t.Helper()
-	for _, op := range loadSpec(t).operations {
-		if op.operation.OperationID == operation {
-			x := s.valid(t, op)
-			x.header.Set("Authorization", "Bearer "+s.neighbourToken)
-			x.header.Del("Idempotency-Key")
-			x.body = []byte(body)
-			s.send(t, x)
-			return x
-		}
-	}
-	t.Fatalf("there is no %s", operation)
-	return nil
+	x := s.request(t, operation)
+	x.header.Set("Authorization", "Bearer "+s.neighbourToken)
+	x.header.Del("Idempotency-Key")
+	x.body = []byte(body)
+	s.send(t, x)
+	return x
 }
 
 func (s *subject) neighboursAccount(t *testing.T) string {

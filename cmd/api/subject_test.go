@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // subject is a stack with one of each thing that a path can name, so that every
@@ -22,6 +23,7 @@ type subject struct {
 	handle           string // the account's
 	client           string // the owner's
 	device           string // the owner's; nobody has approved it
+	world            string // the owner's; the coordinator holds it
 	ownerToken       string
 	neighbourToken   string
 	operatorToken    string
@@ -32,11 +34,13 @@ func newSubject(t testing.TB, changes ...string) *subject {
 	t.Helper()
 	s := &subject{stack: newStack(t, 3)}
 	s.api = s.serve(t, changes...)
-	s.owner, s.neighbour = s.tenant(t, s.api, "owner"), s.tenant(t, s.api, "neighbour")
+	s.owner = s.tenant(t, s.api, "owner", tenancy.TenantScopes()...)
+	s.neighbour = s.tenant(t, s.api, "neighbour", tenancy.TenantScopes()...)
 	s.handle = "owners-first"
 	s.account = s.newAccount(t, s.handle)
 	s.client = s.newClient(t, "tv")
 	s.device = s.newDevice(t).ID
+	s.world = s.newWorld(t, "north-7")
 	s.ownerToken, s.neighbourToken = s.buyToken(t, s.owner.key), s.buyToken(t, s.neighbour.key)
 	s.operatorToken = s.buyToken(t, s.operatorKey)
 	return s
@@ -78,6 +82,7 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		"tenant_id":    s.owner.id,
 		"principal_id": s.owner.principal,
 		"device_id":    s.device,
+		"world_id":     s.world,
 	}}
 	n := s.fresh.Add(1)
 	json := func(body string) {
@@ -186,6 +191,9 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 	case "revokeOperatorApiKey":
 		x.path["key_id"] = s.newOperatorKey(t, s.newOperator(t, n))
 	default:
+		if s.validOnWorlds(t, x, n, json) {
+			break
+		}
 		t.Fatalf("no valid request is known for %v (%s)", op, op.operation.OperationID)
 	}
 	return x

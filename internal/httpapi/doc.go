@@ -31,6 +31,13 @@
 // is then judged and bound in the same way, and what is wrong with one is the
 // result of that one.
 //
+// # Waits and long answers
+//
+// A request's deadline alone ends the work on it, since a change must not be cut off
+// in its middle. What only waits for others (waiting.go) ends also when its caller
+// goes or the server drains. An answer that can't be brought to its end, once it has
+// begun, is dropped with its connection: it must not look as if it were all.
+//
 // # OAuth
 //
 // The operations under /v1/oauth/ take forms, from anybody: a client is known by

@@ -21,13 +21,17 @@ type acquisition struct {
 }
 
 func newAcquisition(client *ClientWithResponses, world WorldID, options HoldOptions) (*acquisition, error) {
+	_, connected, err := connection(client)
+	if err != nil {
+		return nil, err
+	}
 	once, err := singly(client, func() error { return nil })
 	if err != nil {
 		return nil, err
 	}
 	return &acquisition{
 		once:     once,
-		attempts: client.ClientInterface.(*Client).Client.(*transport).attempts, // singly has seen that it is so
+		attempts: connected.attempts,
 		world:    world,
 		request: LeaseRequest{
 			RequestID:             rand.Text(),

@@ -77,18 +77,27 @@ func repeatAfter(err error, failures int) (pause time.Duration, again bool) {
 // singly is a client that tries once, and not at all where may says no. It is asked
 // right before the request goes out, when a token has been bought.
 func singly(client *ClientWithResponses, may func() error) (*ClientWithResponses, error) {
-	plain, ok := client.ClientInterface.(*Client)
-	if !ok {
-		return nil, errNotConnected
-	}
-	connected, ok := plain.Client.(*transport)
-	if !ok {
-		return nil, errNotConnected
+	plain, connected, err := connection(client)
+	if err != nil {
+		return nil, err
 	}
 	once, copied := *connected, *plain
 	once.attempts, once.doer = 1, permitted{connected.doer, may}
 	copied.Client = &once
 	return &ClientWithResponses{&copied}, nil
+}
+
+// connection gives what Connect made a client of.
+func connection(client *ClientWithResponses) (*Client, *transport, error) {
+	plain, ok := client.ClientInterface.(*Client)
+	if !ok {
+		return nil, nil, errNotConnected
+	}
+	connected, ok := plain.Client.(*transport)
+	if !ok {
+		return nil, nil, errNotConnected
+	}
+	return plain, connected, nil
 }
 
 var errNotConnected = errors.New("holdfast: a lease is held with a client that Connect made")

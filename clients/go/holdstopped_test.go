@@ -66,7 +66,11 @@ func TestLease_AProcessThatSleptThroughItsTermSendsNothingMore(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	io.WriteString(stdin, "write\n")
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("it isn't stopped: %v, %v", status, err)
+	}
+	io.WriteString(stdin, "write\n") // it finds that when it wakes up
 	time.Sleep(time.Until(w.expiry()))
 	renewed, written := w.times("renew"), w.times("journal")
 	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {

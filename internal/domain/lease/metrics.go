@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -19,8 +18,8 @@ type metrics struct {
 	toNode, toCoordinator    metric.MeasurementOption // made once: they are on every handoff's way
 }
 
-func newMetrics() *metrics {
-	meter := otel.Meter("github.com/holdfast-dev/holdfast/internal/domain/lease")
+func newMetrics(meters metric.MeterProvider) *metrics {
+	meter := meters.Meter("github.com/holdfast-dev/holdfast/internal/domain/lease")
 	m := &metrics{
 		toNode:        metric.WithAttributeSet(attribute.NewSet(attribute.String("to", "node"))),
 		toCoordinator: metric.WithAttributeSet(attribute.NewSet(attribute.String("to", "coordinator"))),

@@ -94,7 +94,7 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 		hub:     newHub(),
 		signer:  options.Signer,
 		heat:    newThermometer(),
-		metrics: newMetrics(),
+		metrics: newMetrics(otel.GetMeterProvider()),
 	}
 	s.notifier = newNotifier(router, s.hub, options.Log)
 	s.poller = newPoller(router, s.entry, s.hub, options.PollEvery)

@@ -37,4 +37,15 @@
 //
 // A refusal is an answer, and what the decision wrote stays: a rejected append is
 // journaled evidence, and whoever meets a lease whose time is over ends it first.
+//
+// # What nobody asks for
+//
+// A world that nobody comes to is settled by the worker (Sweep), which finds it among
+// those of all tenants by its identity alone and then makes the decision that
+// everybody's begins with. It also signs checkpoints (Checkpoint), which show later
+// that no entry has changed or gone, and judges heat: processes count what they
+// append, by world, and share it every ten seconds; whoever judges a minute of that
+// journals the advice in the transaction that remembers it, so that it is given once.
+//
+// Check replays everything and says what isn't so.
 package lease

@@ -113,12 +113,6 @@ func (c *coordinator) tryWrite(t testing.TB, world string, a *Authority, id, pay
 	return c.Append(t.Context(), c.scope, world, a, Append{Entries: []AppendEntry{{ID: id, Payload: []byte(payload)}}})
 }
 
-// lapse brings a lease's end into the past, as if its term were over.
-func (c *coordinator) lapse(t testing.TB, world string) {
-	t.Helper()
-	c.everywhere(t, `UPDATE worlds SET expires_at = last_at, activate_by = greatest(last_at, activate_by - interval '1 hour') WHERE world_id = $1 AND expires_at IS NOT NULL`, world)
-}
-
 func (c *coordinator) everywhere(t testing.TB, sql string, args ...any) {
 	t.Helper()
 	for _, db := range c.router.Databases() {

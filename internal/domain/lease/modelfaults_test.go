@@ -120,7 +120,7 @@ func TestModel_FindsEachFault(t *testing.T) {
 		{"nobody's name asked for, nor a lease", forgetsEpoch | forgetsSecret | forgetsPrincipal, passing(), inForce},
 		{"lease without an end", forgetsExpiry, passing(), inForce},
 		{"renewal of a lease that is over", forgetsExpiry, passing(), term},
-		{"no activation asked for", forgetsActivation, passing(), asReplayed},
+		{"no activation asked for", forgetsActivation, passing(), inForce},
 		{"any hash good enough", forgetsReplay, passing(), proven},
 		{"revocation of what was renewed since", forgetsRenewal, passing(), fromLook},
 		{"revocation of whatever there is", forgetsLook, passing(), fromLook},

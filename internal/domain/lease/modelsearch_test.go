@@ -63,7 +63,7 @@ func (m *model) search(t *testing.T, only rule) (f found) {
 				to, got := m.make(b, from, by)
 				f.moves++
 				f.note(by, got)
-				broken, wrong := to.ghost.judge(m, b, from, &to, by, got)
+				broken, wrong := to.ghost.judge(m, b, from, by, got)
 				if by.kind == acquires {
 					to.ghost.stand(m, by, got, later(from.clock, from.ghost.replayed.LastAt))
 				}

@@ -114,15 +114,17 @@ func (p *process) startTenancy(ctx context.Context) (err error) {
 	return nil
 }
 
-func (p *process) makeAPI(context.Context) error {
+func (p *process) makeAPI(ctx context.Context) error {
 	inserter, err := jobs.NewInserter(p.router.Control(), p.telemetry)
 	if err != nil {
 		return err
 	}
+	coordinator := lease.New(p.router, derivedSecrets{p.keys}, lease.Options{Tracing: p.telemetry.Tracers, Log: p.telemetry.Log})
+	p.background(ctx, coordinator.Run)
 	p.api, err = httpapi.New(httpapi.Options{
 		Document:       web.OpenAPI,
 		Directory:      identity.New(p.router, derivedSecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers}),
-		Coordinator:    lease.New(p.router, derivedSecrets{p.keys}, lease.Options{Tracing: p.telemetry.Tracers}),
+		Coordinator:    coordinator,
 		Administration: p.store,
 		Tokens:         p.tokens,
 		Jobs:           inserter,

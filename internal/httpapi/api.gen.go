@@ -2173,6 +2173,15 @@ type CheckAppendParams struct {
 	HoldfastLease *OptionalHoldfastLease `json:"Holdfast-Lease,omitempty"`
 }
 
+// StreamJournalParams defines parameters for StreamJournal.
+type StreamJournalParams struct {
+	// After The position behind which to begin; 0, as without it, for the first entry.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// LastEventID The id of the last event that was read. It goes before `after`.
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
 // GetLeaseParams defines parameters for GetLease.
 type GetLeaseParams struct {
 	// Position A position of the journal, from 1.
@@ -2490,6 +2499,9 @@ type ServerInterface interface {
 	// CheckAppend Would the caller's append be accepted?
 	// (POST /v1/worlds/{world_id}/journal/check)
 	CheckAppend(ctx echo.Context, worldID WorldID, params CheckAppendParams) error
+	// StreamJournal Follow the journal
+	// (GET /v1/worlds/{world_id}/journal/stream)
+	StreamJournal(ctx echo.Context, worldID WorldID, params StreamJournalParams) error
 	// GetLease Who may write, or might at a position
 	// (GET /v1/worlds/{world_id}/lease)
 	GetLease(ctx echo.Context, worldID WorldID, params GetLeaseParams) error
@@ -3956,6 +3968,48 @@ func (w *ServerInterfaceWrapper) CheckAppend(ctx echo.Context) error {
 	return err
 }
 
+// StreamJournal converts echo context to params.
+func (w *ServerInterfaceWrapper) StreamJournal(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params StreamJournalParams
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", ctx.QueryParams(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter after: %s", err))
+	}
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Last-Event-ID" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Last-Event-ID")]; found {
+		var LastEventID string
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Last-Event-ID, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Last-Event-ID", valueList[0], &LastEventID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Last-Event-ID: %s", err))
+		}
+
+		params.LastEventID = &LastEventID
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.StreamJournal(ctx, worldID, params)
+	return err
+}
+
 // GetLease converts echo context to params.
 func (w *ServerInterfaceWrapper) GetLease(ctx echo.Context) error {
 	var err error
@@ -4239,6 +4293,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/worlds/:world_id/journal", wrapper.ReadJournal, options.OperationMiddlewares["readJournal"]...)
 	router.POST(options.BaseURL+"/v1/worlds/:world_id/journal", wrapper.AppendEntries, options.OperationMiddlewares["appendEntries"]...)
 	router.POST(options.BaseURL+"/v1/worlds/:world_id/journal/check", wrapper.CheckAppend, options.OperationMiddlewares["checkAppend"]...)
+	router.GET(options.BaseURL+"/v1/worlds/:world_id/journal/stream", wrapper.StreamJournal, options.OperationMiddlewares["streamJournal"]...)
 	router.GET(options.BaseURL+"/v1/worlds/:world_id/lease", wrapper.GetLease, options.OperationMiddlewares["getLease"]...)
 	router.POST(options.BaseURL+"/v1/worlds/:world_id/lease/acquire", wrapper.AcquireLease, options.OperationMiddlewares["acquireLease"]...)
 	router.POST(options.BaseURL+"/v1/worlds/:world_id/lease/activate", wrapper.ActivateLease, options.OperationMiddlewares["activateLease"]...)
@@ -7973,6 +8028,85 @@ func (response CheckAppenddefaultApplicationProblemPlusJSONResponse) VisitCheckA
 	return err
 }
 
+type StreamJournalRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+	Params  StreamJournalParams
+}
+
+type StreamJournalResponseObject interface {
+	VisitStreamJournalResponse(w http.ResponseWriter) error
+}
+
+type StreamJournal200TextEventStreamResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response StreamJournal200TextEventStreamResponse) VisitStreamJournalResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/event-stream")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type StreamJournaldefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response StreamJournaldefaultApplicationProblemPlusJSONResponse) VisitStreamJournalResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetLeaseRequestObject struct {
 	WorldID WorldID `json:"world_id"`
 	Params  GetLeaseParams
@@ -8480,6 +8614,9 @@ type StrictServerInterface interface {
 	// CheckAppend Would the caller's append be accepted?
 	// (POST /v1/worlds/{world_id}/journal/check)
 	CheckAppend(ctx context.Context, request CheckAppendRequestObject) (CheckAppendResponseObject, error)
+	// StreamJournal Follow the journal
+	// (GET /v1/worlds/{world_id}/journal/stream)
+	StreamJournal(ctx context.Context, request StreamJournalRequestObject) (StreamJournalResponseObject, error)
 	// GetLease Who may write, or might at a position
 	// (GET /v1/worlds/{world_id}/lease)
 	GetLease(ctx context.Context, request GetLeaseRequestObject) (GetLeaseResponseObject, error)
@@ -10714,6 +10851,32 @@ func (sh *strictHandler) CheckAppend(ctx echo.Context, worldID WorldID, params C
 		return err
 	} else if validResponse, ok := response.(CheckAppendResponseObject); ok {
 		return validResponse.VisitCheckAppendResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// StreamJournal operation middleware
+func (sh *strictHandler) StreamJournal(ctx echo.Context, worldID WorldID, params StreamJournalParams) error {
+	var request StreamJournalRequestObject
+
+	request.WorldID = worldID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.StreamJournal(ctx.Request().Context(), request.(StreamJournalRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "StreamJournal")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(StreamJournalResponseObject); ok {
+		return validResponse.VisitStreamJournalResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -72,6 +72,7 @@ type Coordinator interface {
 	Append(ctx context.Context, scope tenancy.Scope, world string, a *lease.Authority, req lease.Append) (lease.Receipt, error)
 	CheckAppend(ctx context.Context, scope tenancy.Scope, world string, a *lease.Authority) (lease.Verdict, error)
 	Entries(ctx context.Context, scope tenancy.Scope, world string, after int64, limit int) (lease.EntryPage, error)
+	Follow(ctx context.Context, scope tenancy.Scope, world string, after int64) (*lease.Following, error)
 }
 
 // Administration is what the handlers need of tenancy.Store. Each method checks

@@ -12,6 +12,7 @@ const (
 	mediaMergePatch = "application/merge-patch+json" // RFC 7396
 	mediaNDJSON     = "application/x-ndjson"         // a JSON value a line
 	mediaForm       = "application/x-www-form-urlencoded"
+	mediaEvents     = "text/event-stream"
 	mediaProblem    = "application/problem+json" // RFC 9457
 )
 

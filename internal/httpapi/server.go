@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -117,11 +118,17 @@ func New(o Options) (*API, error) {
 // and net/http's sends no body then.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
-		r = r.WithContext(r.Context()) // a copy: w looks at the method of the original
+		r = r.WithContext(context.WithValue(r.Context(), headKey{}, true)) // a copy: w looks at the method of the original
 		r.Method = http.MethodGet
 	}
 	a.echo.ServeHTTP(w, r)
 }
+
+type headKey struct{}
+
+// isHead tells an operation whose answer has no end that only its headers are
+// asked for.
+func isHead(ctx context.Context) bool { return ctx.Value(headKey{}) != nil }
 
 // Drain makes /readyz fail from now on, so that nobody sends new requests.
 // Those that come all the same are served. Requests that wait for others end at

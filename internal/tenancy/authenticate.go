@@ -32,6 +32,7 @@ func (t *Tokens) Authenticate(ctx context.Context, token string) (Scope, error) 
 	if k.revoked(h.scope) {
 		return Scope{}, errTokenRevoked()
 	}
+	h.scope.Expires = h.expires
 	if h.scope.IsOperator() {
 		return h.scope, nil
 	}

@@ -44,6 +44,7 @@ func TestGrant_SellsATokenThatSaysWhoCalls(t *testing.T) {
 			Tenant: tenant.ID, Principal: key.Principal, Key: key.ID, Name: "backend",
 			Scopes:   []string{tenancy.IdentityRead, tenancy.IdentityWrite},
 			Settings: tenancy.Settings{HandlePolicy: "ascii", IDKey: idKey},
+			Expires:  in.clock.Now().Add(15 * time.Minute),
 		}
 		if diff := cmp.Diff(scope, in.first.authenticate(t, token.Token)); diff != "" {
 			t.Errorf("scope (-want +got)\n%s", diff)

@@ -2,6 +2,7 @@ package tenancy
 
 import (
 	"slices"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
@@ -21,6 +22,7 @@ type Scope struct {
 	Name      string       // the principal's name; two-person rules compare it
 	Scopes    []string     // granted, sorted: "identity:read", …
 	Settings  Settings     // the tenant's; zero for an operator
+	Expires   time.Time    // of the token; what goes on for long ends by then
 }
 
 // Settings are what the domain must know of a tenant. They are fixed when the

@@ -31,7 +31,7 @@ type claims struct {
 
 // holder is what a verified token says, for as long as it lasts.
 type holder struct {
-	scope   Scope // without the tenant's settings
+	scope   Scope // without the tenant's settings, and without this expiry
 	expires time.Time
 }
 

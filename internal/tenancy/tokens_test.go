@@ -21,6 +21,7 @@ func TestAuthenticate_OperatorAndTenantAreToldApart(t *testing.T) {
 	}
 	want := tenancy.Scope{
 		Tenant: tenancy.Operators, Principal: in.ada.Principal, Key: in.ada.Key, Name: "ada", Scopes: tenancy.OperatorScopes(),
+		Expires: in.clock.Now().Add(15 * time.Minute),
 	}
 	if diff := cmp.Diff(want, in.ada); diff != "" {
 		t.Errorf("an operator's token (-want +got)\n%s", diff)

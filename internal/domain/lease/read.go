@@ -65,12 +65,12 @@ func (s *Service) readEntries(ctx context.Context, tenant domain.TenantID, ref w
 	case found == nil || found.Retired:
 		return EntryPage{}, errNoWorld
 	}
-	last := after
+	page.Position = found.Position
 	if n := len(page.Entries); n > 0 {
-		last = page.Entries[n-1].Position
+		last := page.Entries[n-1].Position
+		page.Position = max(page.Position, last) // entries are read behind the head
+		page.More = last < page.Position
 	}
-	page.Position = max(found.Position, last) // entries are read behind the head
-	page.More = last < page.Position
 	return page, nil
 }
 

@@ -165,6 +165,27 @@ func (e NewTenantIdentityState) Valid() bool {
 	}
 }
 
+// Defines values for WorldHeatBand.
+const (
+	Hot     WorldHeatBand = "hot"
+	None    WorldHeatBand = "none"
+	Warning WorldHeatBand = "warning"
+)
+
+// Valid indicates whether the value is a known member of the WorldHeatBand enum.
+func (e WorldHeatBand) Valid() bool {
+	switch e {
+	case Hot:
+		return true
+	case None:
+		return true
+	case Warning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SweepKind.
 const (
 	SweepKindCleanup  SweepKind = "cleanup"
@@ -402,6 +423,44 @@ type Check struct {
 
 	// Status `ok` or `failing`.
 	Status string `json:"status"`
+}
+
+// Checkpoint defines model for Checkpoint.
+type Checkpoint struct {
+	// At When it was signed, with exactly six digits behind the point.
+	//
+	// Example: 2026-11-30T12:00:00.000000Z
+	At time.Time `json:"at"`
+
+	// Hash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
+	// entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
+	// its digest. Before the first entry it is that of `holdfast-journal-v1`, the tenant's id and
+	// the world's id, each ended by a line feed.
+	//
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Hash ChainHash `json:"hash"`
+
+	// KeyID Of the key that signed it.
+	//
+	// Example: kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k
+	KeyID string `json:"key_id"`
+
+	// Position Of the journal's last entry.
+	//
+	// Example: 24
+	Position int64 `json:"position"`
+
+	// Signature 64 bytes as base64url without padding.
+	//
+	// Example: hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg
+	Signature string `json:"signature"`
+
+	// TenantID Example: 01930d4e-8c55-7c4b-9b0e-3f6f0a1b2c3d
+	TenantID string `json:"tenant_id"`
+
+	// WorldID Example: north-7
+	WorldID string `json:"world_id"`
 }
 
 // ClientID A public client's id, which is also its OAuth `client_id`.
@@ -1850,6 +1909,33 @@ type World struct {
 	WorldID WorldID `json:"world_id"`
 }
 
+// WorldHeat defines model for WorldHeat.
+type WorldHeat struct {
+	Band WorldHeatBand `json:"band"`
+
+	// MeasuredAt The end of the time that rate and wait are of. Absent with `since`.
+	MeasuredAt *time.Time `json:"measured_at,omitempty"`
+
+	// Rate Appended entries a second.
+	//
+	// Example: 240.5
+	Rate float64 `json:"rate"`
+
+	// Since Of the band. Absent for a world that has been calm for so long that nobody watches it.
+	Since *time.Time `json:"since,omitempty"`
+
+	// WaitSeconds Of an append from its arrival until it was committed, on average.
+	//
+	// Example: 0.012
+	WaitSeconds float64 `json:"wait_seconds"`
+
+	// WorldID Example: north-7
+	WorldID string `json:"world_id"`
+}
+
+// WorldHeatBand defines model for WorldHeat.Band.
+type WorldHeatBand string
+
 // WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
 // with a letter or a digit.
 //
@@ -2366,6 +2452,15 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 
 // The interface specification for the client above.
 type ClientInterface interface {
+
+	// GetCheckpointKeys The public keys that verify checkpoints
+	//
+	// A JSON Web Key Set (RFC 7517) of Ed25519 keys (RFC 8037); a key's id is its thumbprint (RFC
+	// 7638). Keys rotate yearly with an overlap, and none is ever taken out: a checkpoint can be
+	// verified however old it is.
+	//
+	// Corresponds with GET /.well-known/holdfast-checkpoint-keys.json (the `GetCheckpointKeys` operationId).
+	GetCheckpointKeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetJwks The public keys that verify tokens
 	//
@@ -3271,6 +3366,16 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/worlds/{world_id} (the `GetWorld` operationId).
 	GetWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetHeat How busy is the world?
+	//
+	// As of the last minute or two. A world gets `warning` at 200 appended entries a second, or
+	// when appends wait for more than 50 ms on average until they are committed, and `hot` at five
+	// times either. Of a hot world that the coordinator holds the journal advises `spill`: take it
+	// over. Of one that a node holds, and that has had no warning for an hour, `handback`.
+	//
+	// Corresponds with GET /v1/worlds/{world_id}/heat (the `GetHeat` operationId).
+	GetHeat(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadJournal Read the journal
 	//
 	// The entries behind a position, in their order, as JSON: up to `limit`, and fewer where they
@@ -3338,6 +3443,19 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/worlds/{world_id}/journal/check (the `CheckAppend` operationId).
 	CheckAppend(ctx context.Context, worldID WorldID, params *CheckAppendParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetCheckpoint Have the journal's end signed
+	//
+	// Holdfast's word, signed now, that the journal has this chain hash at this position. Keep it
+	// elsewhere: with it `holdfast journal verify` shows that no entry up to there has changed or
+	// gone, which a journal alone can't.
+	//
+	// The signature is Ed25519 (RFC 8032) of the RFC 8785 JSON of all members but `signature`,
+	// and of `type`, which is `holdfast-checkpoint-v1`. `GET /.well-known/holdfast-checkpoint-keys.json`
+	// has the key.
+	//
+	// Corresponds with GET /v1/worlds/{world_id}/journal/checkpoint (the `GetCheckpoint` operationId).
+	GetCheckpoint(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetLease Who may write, or might at a position
 	//
@@ -3480,6 +3598,25 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/worlds/{world_id}/lease/revoke (the `RevokeLease` operationId).
 	RevokeLease(ctx context.Context, worldID WorldID, body RevokeLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// GetCheckpointKeys The public keys that verify checkpoints
+//
+// A JSON Web Key Set (RFC 7517) of Ed25519 keys (RFC 8037); a key's id is its thumbprint (RFC
+// 7638). Keys rotate yearly with an overlap, and none is ever taken out: a checkpoint can be
+// verified however old it is.
+//
+// Corresponds with GET /.well-known/holdfast-checkpoint-keys.json (the `GetCheckpointKeys` operationId).
+func (c *Client) GetCheckpointKeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCheckpointKeysRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // GetJwks The public keys that verify tokens
@@ -5256,6 +5393,26 @@ func (c *Client) GetWorld(ctx context.Context, worldID WorldID, reqEditors ...Re
 	return c.Client.Do(req)
 }
 
+// GetHeat How busy is the world?
+//
+// As of the last minute or two. A world gets `warning` at 200 appended entries a second, or
+// when appends wait for more than 50 ms on average until they are committed, and `hot` at five
+// times either. Of a hot world that the coordinator holds the journal advises `spill`: take it
+// over. Of one that a node holds, and that has had no warning for an hour, `handback`.
+//
+// Corresponds with GET /v1/worlds/{world_id}/heat (the `GetHeat` operationId).
+func (c *Client) GetHeat(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetHeatRequest(c.Server, worldID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadJournal Read the journal
 //
 // The entries behind a position, in their order, as JSON: up to `limit`, and fewer where they
@@ -5354,6 +5511,29 @@ func (c *Client) AppendEntries(ctx context.Context, worldID WorldID, params *App
 // Corresponds with POST /v1/worlds/{world_id}/journal/check (the `CheckAppend` operationId).
 func (c *Client) CheckAppend(ctx context.Context, worldID WorldID, params *CheckAppendParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCheckAppendRequest(c.Server, worldID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetCheckpoint Have the journal's end signed
+//
+// Holdfast's word, signed now, that the journal has this chain hash at this position. Keep it
+// elsewhere: with it `holdfast journal verify` shows that no entry up to there has changed or
+// gone, which a journal alone can't.
+//
+// The signature is Ed25519 (RFC 8032) of the RFC 8785 JSON of all members but `signature`,
+// and of `type`, which is `holdfast-checkpoint-v1`. `GET /.well-known/holdfast-checkpoint-keys.json`
+// has the key.
+//
+// Corresponds with GET /v1/worlds/{world_id}/journal/checkpoint (the `GetCheckpoint` operationId).
+func (c *Client) GetCheckpoint(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCheckpointRequest(c.Server, worldID)
 	if err != nil {
 		return nil, err
 	}
@@ -5604,6 +5784,33 @@ func (c *Client) RevokeLease(ctx context.Context, worldID WorldID, body RevokeLe
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+// NewGetCheckpointKeysRequest constructs an http.Request for the GetCheckpointKeys method
+func NewGetCheckpointKeysRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/.well-known/holdfast-checkpoint-keys.json")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
 }
 
 // NewGetJwksRequest constructs an http.Request for the GetJwks method
@@ -8551,6 +8758,40 @@ func NewGetWorldRequest(server string, worldID WorldID) (*http.Request, error) {
 	return req, nil
 }
 
+// NewGetHeatRequest constructs an http.Request for the GetHeat method
+func NewGetHeatRequest(server string, worldID WorldID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s/heat", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewReadJournalRequest constructs an http.Request for the ReadJournal method
 func NewReadJournalRequest(server string, worldID WorldID, params *ReadJournalParams) (*http.Request, error) {
 	var err error
@@ -8730,6 +8971,40 @@ func NewCheckAppendRequest(server string, worldID WorldID, params *CheckAppendPa
 			req.Header.Set("Holdfast-Lease", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewGetCheckpointRequest constructs an http.Request for the GetCheckpoint method
+func NewGetCheckpointRequest(server string, worldID WorldID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/worlds/%s/journal/checkpoint", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -9100,6 +9375,17 @@ func WithBaseURL(baseURL string) ClientOption {
 
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
+
+	// GetCheckpointKeysWithResponse The public keys that verify checkpoints
+	//
+	// A JSON Web Key Set (RFC 7517) of Ed25519 keys (RFC 8037); a key's id is its thumbprint (RFC
+	// 7638). Keys rotate yearly with an overlap, and none is ever taken out: a checkpoint can be
+	// verified however old it is.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /.well-known/holdfast-checkpoint-keys.json (the `GetCheckpointKeys` operationId).
+	GetCheckpointKeysWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCheckpointKeysResponse, error)
 
 	// GetJwksWithResponse The public keys that verify tokens
 	//
@@ -10079,6 +10365,18 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/worlds/{world_id} (the `GetWorld` operationId).
 	GetWorldWithResponse(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*GetWorldResponse, error)
 
+	// GetHeatWithResponse How busy is the world?
+	//
+	// As of the last minute or two. A world gets `warning` at 200 appended entries a second, or
+	// when appends wait for more than 50 ms on average until they are committed, and `hot` at five
+	// times either. Of a hot world that the coordinator holds the journal advises `spill`: take it
+	// over. Of one that a node holds, and that has had no warning for an hour, `handback`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/worlds/{world_id}/heat (the `GetHeat` operationId).
+	GetHeatWithResponse(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*GetHeatResponse, error)
+
 	// ReadJournalWithResponse Read the journal
 	//
 	// The entries behind a position, in their order, as JSON: up to `limit`, and fewer where they
@@ -10150,6 +10448,21 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/worlds/{world_id}/journal/check (the `CheckAppend` operationId).
 	CheckAppendWithResponse(ctx context.Context, worldID WorldID, params *CheckAppendParams, reqEditors ...RequestEditorFn) (*CheckAppendResponse, error)
+
+	// GetCheckpointWithResponse Have the journal's end signed
+	//
+	// Holdfast's word, signed now, that the journal has this chain hash at this position. Keep it
+	// elsewhere: with it `holdfast journal verify` shows that no entry up to there has changed or
+	// gone, which a journal alone can't.
+	//
+	// The signature is Ed25519 (RFC 8032) of the RFC 8785 JSON of all members but `signature`,
+	// and of `type`, which is `holdfast-checkpoint-v1`. `GET /.well-known/holdfast-checkpoint-keys.json`
+	// has the key.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/worlds/{world_id}/journal/checkpoint (the `GetCheckpoint` operationId).
+	GetCheckpointWithResponse(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*GetCheckpointResponse, error)
 
 	// GetLeaseWithResponse Who may write, or might at a position
 	//
@@ -10296,6 +10609,70 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/worlds/{world_id}/lease/revoke (the `RevokeLease` operationId).
 	RevokeLeaseWithResponse(ctx context.Context, worldID WorldID, body RevokeLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeLeaseResponse, error)
+}
+
+// GetCheckpointKeysResponse200Headers the declared response headers of an HTTP 200 response for GetCheckpointKeys
+type GetCheckpointKeysResponse200Headers struct {
+	CacheControl string
+}
+
+// GetCheckpointKeysResponseDefaultHeaders the declared response headers of an HTTP default response for GetCheckpointKeys
+type GetCheckpointKeysResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetCheckpointKeysResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Jwks
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetCheckpointKeysResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetCheckpointKeysResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetCheckpointKeysResponse) GetJSON200() *Jwks {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetCheckpointKeysResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetCheckpointKeysResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetCheckpointKeysResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetCheckpointKeysResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetCheckpointKeysResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
 }
 
 // GetJwksResponse200Headers the declared response headers of an HTTP 200 response for GetJwks
@@ -14034,6 +14411,63 @@ func (r GetWorldResponse) ContentType() string {
 	return ""
 }
 
+// GetHeatResponseDefaultHeaders the declared response headers of an HTTP default response for GetHeat
+type GetHeatResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetHeatResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorldHeat
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetHeatResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetHeatResponse) GetJSON200() *WorldHeat {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetHeatResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetHeatResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetHeatResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetHeatResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetHeatResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ReadJournalResponseDefaultHeaders the declared response headers of an HTTP default response for ReadJournal
 type ReadJournalResponseDefaultHeaders struct {
 	Allow           *string
@@ -14206,6 +14640,63 @@ func (r CheckAppendResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CheckAppendResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetCheckpointResponseDefaultHeaders the declared response headers of an HTTP default response for GetCheckpoint
+type GetCheckpointResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetCheckpointResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Checkpoint
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetCheckpointResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetCheckpointResponse) GetJSON200() *Checkpoint {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetCheckpointResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetCheckpointResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetCheckpointResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetCheckpointResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetCheckpointResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -14559,6 +15050,23 @@ func (r RevokeLeaseResponse) ContentType() string {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
 	return ""
+}
+
+// GetCheckpointKeysWithResponse The public keys that verify checkpoints
+//
+// A JSON Web Key Set (RFC 7517) of Ed25519 keys (RFC 8037); a key's id is its thumbprint (RFC
+// 7638). Keys rotate yearly with an overlap, and none is ever taken out: a checkpoint can be
+// verified however old it is.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /.well-known/holdfast-checkpoint-keys.json (the `GetCheckpointKeys` operationId).
+func (c *ClientWithResponses) GetCheckpointKeysWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetCheckpointKeysResponse, error) {
+	rsp, err := c.GetCheckpointKeys(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetCheckpointKeysResponse(rsp)
 }
 
 // GetJwksWithResponse The public keys that verify tokens
@@ -16061,6 +16569,24 @@ func (c *ClientWithResponses) GetWorldWithResponse(ctx context.Context, worldID 
 	return ParseGetWorldResponse(rsp)
 }
 
+// GetHeatWithResponse How busy is the world?
+//
+// As of the last minute or two. A world gets `warning` at 200 appended entries a second, or
+// when appends wait for more than 50 ms on average until they are committed, and `hot` at five
+// times either. Of a hot world that the coordinator holds the journal advises `spill`: take it
+// over. Of one that a node holds, and that has had no warning for an hour, `handback`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/worlds/{world_id}/heat (the `GetHeat` operationId).
+func (c *ClientWithResponses) GetHeatWithResponse(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*GetHeatResponse, error) {
+	rsp, err := c.GetHeat(ctx, worldID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetHeatResponse(rsp)
+}
+
 // ReadJournalWithResponse Read the journal
 //
 // The entries behind a position, in their order, as JSON: up to `limit`, and fewer where they
@@ -16155,6 +16681,27 @@ func (c *ClientWithResponses) CheckAppendWithResponse(ctx context.Context, world
 		return nil, err
 	}
 	return ParseCheckAppendResponse(rsp)
+}
+
+// GetCheckpointWithResponse Have the journal's end signed
+//
+// Holdfast's word, signed now, that the journal has this chain hash at this position. Keep it
+// elsewhere: with it `holdfast journal verify` shows that no entry up to there has changed or
+// gone, which a journal alone can't.
+//
+// The signature is Ed25519 (RFC 8032) of the RFC 8785 JSON of all members but `signature`,
+// and of `type`, which is `holdfast-checkpoint-v1`. `GET /.well-known/holdfast-checkpoint-keys.json`
+// has the key.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/worlds/{world_id}/journal/checkpoint (the `GetCheckpoint` operationId).
+func (c *ClientWithResponses) GetCheckpointWithResponse(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*GetCheckpointResponse, error) {
+	rsp, err := c.GetCheckpoint(ctx, worldID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetCheckpointResponse(rsp)
 }
 
 // GetLeaseWithResponse Who may write, or might at a position
@@ -16361,6 +16908,76 @@ func (c *ClientWithResponses) RevokeLeaseWithResponse(ctx context.Context, world
 		return nil, err
 	}
 	return ParseRevokeLeaseResponse(rsp)
+}
+
+// ParseGetCheckpointKeysResponse parses an HTTP response from a GetCheckpointKeysWithResponse call
+func ParseGetCheckpointKeysResponse(rsp *http.Response) (*GetCheckpointKeysResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetCheckpointKeysResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Jwks
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetCheckpointKeysResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers GetCheckpointKeysResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
 }
 
 // ParseGetJwksResponse parses an HTTP response from a GetJwksWithResponse call
@@ -20462,6 +21079,66 @@ func ParseGetWorldResponse(rsp *http.Response) (*GetWorldResponse, error) {
 	return response, nil
 }
 
+// ParseGetHeatResponse parses an HTTP response from a GetHeatWithResponse call
+func ParseGetHeatResponse(rsp *http.Response) (*GetHeatResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetHeatResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorldHeat
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetHeatResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseReadJournalResponse parses an HTTP response from a ReadJournalWithResponse call
 func ParseReadJournalResponse(rsp *http.Response) (*ReadJournalResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -20625,6 +21302,66 @@ func ParseCheckAppendResponse(rsp *http.Response) (*CheckAppendResponse, error) 
 	switch {
 	case true:
 		var headers CheckAppendResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetCheckpointResponse parses an HTTP response from a GetCheckpointWithResponse call
+func ParseGetCheckpointResponse(rsp *http.Response) (*GetCheckpointResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetCheckpointResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Checkpoint
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetCheckpointResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

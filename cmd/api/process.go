@@ -119,12 +119,21 @@ func (p *process) makeAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	coordinator := lease.New(p.router, derivedSecrets{p.keys}, lease.Options{Tracing: p.telemetry.Tracers, Log: p.telemetry.Log})
+	checkpointKeys := tenancy.NewCheckpointKeys(p.store)
+	coordinator := lease.New(p.router, derivedSecrets{p.keys}, lease.Options{
+		Tracing: p.telemetry.Tracers, Signer: checkpointKeys, Log: p.telemetry.Log,
+	})
 	p.background(ctx, coordinator.Run)
+	p.background(ctx, func(ctx context.Context) error {
+		return coordinator.MeasureHeat(ctx, func(err error) {
+			p.telemetry.Log.WarnContext(ctx, "what was counted of worlds' heat is lost", "error", err)
+		})
+	})
 	p.api, err = httpapi.New(httpapi.Options{
 		Document:       web.OpenAPI,
 		Directory:      identity.New(p.router, derivedSecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers}),
 		Coordinator:    coordinator,
+		CheckpointKeys: checkpointKeys,
 		Administration: p.store,
 		Tokens:         p.tokens,
 		Jobs:           inserter,

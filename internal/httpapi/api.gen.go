@@ -165,6 +165,27 @@ func (e NewTenantIdentityState) Valid() bool {
 	}
 }
 
+// Defines values for WorldHeatBand.
+const (
+	Hot     WorldHeatBand = "hot"
+	None    WorldHeatBand = "none"
+	Warning WorldHeatBand = "warning"
+)
+
+// Valid indicates whether the value is a known member of the WorldHeatBand enum.
+func (e WorldHeatBand) Valid() bool {
+	switch e {
+	case Hot:
+		return true
+	case None:
+		return true
+	case Warning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SweepKind.
 const (
 	SweepKindCleanup  SweepKind = "cleanup"
@@ -402,6 +423,44 @@ type Check struct {
 
 	// Status `ok` or `failing`.
 	Status string `json:"status"`
+}
+
+// Checkpoint defines model for Checkpoint.
+type Checkpoint struct {
+	// At When it was signed, with exactly six digits behind the point.
+	//
+	// Example: 2026-11-30T12:00:00.000000Z
+	At time.Time `json:"at"`
+
+	// Hash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
+	// entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
+	// its digest. Before the first entry it is that of `holdfast-journal-v1`, the tenant's id and
+	// the world's id, each ended by a line feed.
+	//
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Hash ChainHash `json:"hash"`
+
+	// KeyID Of the key that signed it.
+	//
+	// Example: kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k
+	KeyID string `json:"key_id"`
+
+	// Position Of the journal's last entry.
+	//
+	// Example: 24
+	Position int64 `json:"position"`
+
+	// Signature 64 bytes as base64url without padding.
+	//
+	// Example: hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg
+	Signature string `json:"signature"`
+
+	// TenantID Example: 01930d4e-8c55-7c4b-9b0e-3f6f0a1b2c3d
+	TenantID string `json:"tenant_id"`
+
+	// WorldID Example: north-7
+	WorldID string `json:"world_id"`
 }
 
 // ClientID A public client's id, which is also its OAuth `client_id`.
@@ -1850,6 +1909,33 @@ type World struct {
 	WorldID WorldID `json:"world_id"`
 }
 
+// WorldHeat defines model for WorldHeat.
+type WorldHeat struct {
+	Band WorldHeatBand `json:"band"`
+
+	// MeasuredAt The end of the time that rate and wait are of. Absent with `since`.
+	MeasuredAt *time.Time `json:"measured_at,omitempty"`
+
+	// Rate Appended entries a second.
+	//
+	// Example: 240.5
+	Rate float64 `json:"rate"`
+
+	// Since Of the band. Absent for a world that has been calm for so long that nobody watches it.
+	Since *time.Time `json:"since,omitempty"`
+
+	// WaitSeconds Of an append from its arrival until it was committed, on average.
+	//
+	// Example: 0.012
+	WaitSeconds float64 `json:"wait_seconds"`
+
+	// WorldID Example: north-7
+	WorldID string `json:"world_id"`
+}
+
+// WorldHeatBand defines model for WorldHeat.Band.
+type WorldHeatBand string
+
 // WorldID The tenant's own name for a world: 1 to 128 of `a-z`, `0-9`, `.`, `_` and `-`, beginning
 // with a letter or a digit.
 //
@@ -2304,6 +2390,9 @@ type RevokeLeaseJSONRequestBody = LeaseRevocation
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// GetCheckpointKeys The public keys that verify checkpoints
+	// (GET /.well-known/holdfast-checkpoint-keys.json)
+	GetCheckpointKeys(ctx echo.Context) error
 	// GetJwks The public keys that verify tokens
 	// (GET /.well-known/jwks.json)
 	GetJwks(ctx echo.Context) error
@@ -2490,6 +2579,9 @@ type ServerInterface interface {
 	// GetWorld Get a world
 	// (GET /v1/worlds/{world_id})
 	GetWorld(ctx echo.Context, worldID WorldID) error
+	// GetHeat How busy is the world?
+	// (GET /v1/worlds/{world_id}/heat)
+	GetHeat(ctx echo.Context, worldID WorldID) error
 	// ReadJournal Read the journal
 	// (GET /v1/worlds/{world_id}/journal)
 	ReadJournal(ctx echo.Context, worldID WorldID, params ReadJournalParams) error
@@ -2499,6 +2591,9 @@ type ServerInterface interface {
 	// CheckAppend Would the caller's append be accepted?
 	// (POST /v1/worlds/{world_id}/journal/check)
 	CheckAppend(ctx echo.Context, worldID WorldID, params CheckAppendParams) error
+	// GetCheckpoint Have the journal's end signed
+	// (GET /v1/worlds/{world_id}/journal/checkpoint)
+	GetCheckpoint(ctx echo.Context, worldID WorldID) error
 	// StreamJournal Follow the journal
 	// (GET /v1/worlds/{world_id}/journal/stream)
 	StreamJournal(ctx echo.Context, worldID WorldID, params StreamJournalParams) error
@@ -2525,6 +2620,15 @@ type ServerInterface interface {
 // ServerInterfaceWrapper converts echo contexts to parameters.
 type ServerInterfaceWrapper struct {
 	Handler ServerInterface
+}
+
+// GetCheckpointKeys converts echo context to params.
+func (w *ServerInterfaceWrapper) GetCheckpointKeys(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetCheckpointKeys(ctx)
+	return err
 }
 
 // GetJwks converts echo context to params.
@@ -3864,6 +3968,22 @@ func (w *ServerInterfaceWrapper) GetWorld(ctx echo.Context) error {
 	return err
 }
 
+// GetHeat converts echo context to params.
+func (w *ServerInterfaceWrapper) GetHeat(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetHeat(ctx, worldID)
+	return err
+}
+
 // ReadJournal converts echo context to params.
 func (w *ServerInterfaceWrapper) ReadJournal(ctx echo.Context) error {
 	var err error
@@ -3965,6 +4085,22 @@ func (w *ServerInterfaceWrapper) CheckAppend(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.CheckAppend(ctx, worldID, params)
+	return err
+}
+
+// GetCheckpoint converts echo context to params.
+func (w *ServerInterfaceWrapper) GetCheckpoint(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetCheckpoint(ctx, worldID)
 	return err
 }
 
@@ -4228,6 +4364,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 		Handler: si,
 	}
 
+	router.GET(options.BaseURL+"/.well-known/holdfast-checkpoint-keys.json", wrapper.GetCheckpointKeys, options.OperationMiddlewares["getCheckpointKeys"]...)
 	router.GET(options.BaseURL+"/.well-known/jwks.json", wrapper.GetJwks, options.OperationMiddlewares["getJwks"]...)
 	router.GET(options.BaseURL+"/.well-known/oauth-authorization-server", wrapper.GetAuthorizationServer, options.OperationMiddlewares["getAuthorizationServer"]...)
 	router.GET(options.BaseURL+"/livez", wrapper.Livez, options.OperationMiddlewares["livez"]...)
@@ -4290,9 +4427,11 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/worlds", wrapper.CreateWorld, options.OperationMiddlewares["createWorld"]...)
 	router.DELETE(options.BaseURL+"/v1/worlds/:world_id", wrapper.DeleteWorld, options.OperationMiddlewares["deleteWorld"]...)
 	router.GET(options.BaseURL+"/v1/worlds/:world_id", wrapper.GetWorld, options.OperationMiddlewares["getWorld"]...)
+	router.GET(options.BaseURL+"/v1/worlds/:world_id/heat", wrapper.GetHeat, options.OperationMiddlewares["getHeat"]...)
 	router.GET(options.BaseURL+"/v1/worlds/:world_id/journal", wrapper.ReadJournal, options.OperationMiddlewares["readJournal"]...)
 	router.POST(options.BaseURL+"/v1/worlds/:world_id/journal", wrapper.AppendEntries, options.OperationMiddlewares["appendEntries"]...)
 	router.POST(options.BaseURL+"/v1/worlds/:world_id/journal/check", wrapper.CheckAppend, options.OperationMiddlewares["checkAppend"]...)
+	router.GET(options.BaseURL+"/v1/worlds/:world_id/journal/checkpoint", wrapper.GetCheckpoint, options.OperationMiddlewares["getCheckpoint"]...)
 	router.GET(options.BaseURL+"/v1/worlds/:world_id/journal/stream", wrapper.StreamJournal, options.OperationMiddlewares["streamJournal"]...)
 	router.GET(options.BaseURL+"/v1/worlds/:world_id/lease", wrapper.GetLease, options.OperationMiddlewares["getLease"]...)
 	router.POST(options.BaseURL+"/v1/worlds/:world_id/lease/acquire", wrapper.AcquireLease, options.OperationMiddlewares["acquireLease"]...)
@@ -4321,6 +4460,62 @@ type ProblemApplicationProblemPlusJSONResponse struct {
 	Body Problem
 
 	Headers ProblemResponseHeaders
+}
+
+type GetCheckpointKeysRequestObject struct {
+}
+
+type GetCheckpointKeysResponseObject interface {
+	VisitGetCheckpointKeysResponse(w http.ResponseWriter) error
+}
+
+type GetCheckpointKeys200ResponseHeaders struct {
+	CacheControl string
+}
+
+type GetCheckpointKeys200JSONResponse struct {
+	Body    Jwks
+	Headers GetCheckpointKeys200ResponseHeaders
+}
+
+func (response GetCheckpointKeys200JSONResponse) VisitGetCheckpointKeysResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCheckpointKeysdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetCheckpointKeysdefaultApplicationProblemPlusJSONResponse) VisitGetCheckpointKeysResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
 }
 
 type GetJwksRequestObject struct {
@@ -7820,6 +8015,55 @@ func (response GetWorlddefaultApplicationProblemPlusJSONResponse) VisitGetWorldR
 	return err
 }
 
+type GetHeatRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+}
+
+type GetHeatResponseObject interface {
+	VisitGetHeatResponse(w http.ResponseWriter) error
+}
+
+type GetHeat200JSONResponse WorldHeat
+
+func (response GetHeat200JSONResponse) VisitGetHeatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetHeatdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetHeatdefaultApplicationProblemPlusJSONResponse) VisitGetHeatResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ReadJournalRequestObject struct {
 	WorldID WorldID `json:"world_id"`
 	Params  ReadJournalParams
@@ -8008,6 +8252,55 @@ type CheckAppenddefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CheckAppenddefaultApplicationProblemPlusJSONResponse) VisitCheckAppendResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCheckpointRequestObject struct {
+	WorldID WorldID `json:"world_id"`
+}
+
+type GetCheckpointResponseObject interface {
+	VisitGetCheckpointResponse(w http.ResponseWriter) error
+}
+
+type GetCheckpoint200JSONResponse Checkpoint
+
+func (response GetCheckpoint200JSONResponse) VisitGetCheckpointResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCheckpointdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetCheckpointdefaultApplicationProblemPlusJSONResponse) VisitGetCheckpointResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -8419,6 +8712,9 @@ func (response RevokeLeasedefaultApplicationProblemPlusJSONResponse) VisitRevoke
 
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
+	// GetCheckpointKeys The public keys that verify checkpoints
+	// (GET /.well-known/holdfast-checkpoint-keys.json)
+	GetCheckpointKeys(ctx context.Context, request GetCheckpointKeysRequestObject) (GetCheckpointKeysResponseObject, error)
 	// GetJwks The public keys that verify tokens
 	// (GET /.well-known/jwks.json)
 	GetJwks(ctx context.Context, request GetJwksRequestObject) (GetJwksResponseObject, error)
@@ -8605,6 +8901,9 @@ type StrictServerInterface interface {
 	// GetWorld Get a world
 	// (GET /v1/worlds/{world_id})
 	GetWorld(ctx context.Context, request GetWorldRequestObject) (GetWorldResponseObject, error)
+	// GetHeat How busy is the world?
+	// (GET /v1/worlds/{world_id}/heat)
+	GetHeat(ctx context.Context, request GetHeatRequestObject) (GetHeatResponseObject, error)
 	// ReadJournal Read the journal
 	// (GET /v1/worlds/{world_id}/journal)
 	ReadJournal(ctx context.Context, request ReadJournalRequestObject) (ReadJournalResponseObject, error)
@@ -8614,6 +8913,9 @@ type StrictServerInterface interface {
 	// CheckAppend Would the caller's append be accepted?
 	// (POST /v1/worlds/{world_id}/journal/check)
 	CheckAppend(ctx context.Context, request CheckAppendRequestObject) (CheckAppendResponseObject, error)
+	// GetCheckpoint Have the journal's end signed
+	// (GET /v1/worlds/{world_id}/journal/checkpoint)
+	GetCheckpoint(ctx context.Context, request GetCheckpointRequestObject) (GetCheckpointResponseObject, error)
 	// StreamJournal Follow the journal
 	// (GET /v1/worlds/{world_id}/journal/stream)
 	StreamJournal(ctx context.Context, request StreamJournalRequestObject) (StreamJournalResponseObject, error)
@@ -8647,6 +8949,29 @@ func NewStrictHandler(ssi StrictServerInterface, middlewares []StrictMiddlewareF
 type strictHandler struct {
 	ssi         StrictServerInterface
 	middlewares []StrictMiddlewareFunc
+}
+
+// GetCheckpointKeys operation middleware
+func (sh *strictHandler) GetCheckpointKeys(ctx echo.Context) error {
+	var request GetCheckpointKeysRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetCheckpointKeys(ctx.Request().Context(), request.(GetCheckpointKeysRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetCheckpointKeys")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetCheckpointKeysResponseObject); ok {
+		return validResponse.VisitGetCheckpointKeysResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
 }
 
 // GetJwks operation middleware
@@ -10756,6 +11081,31 @@ func (sh *strictHandler) GetWorld(ctx echo.Context, worldID WorldID) error {
 	return nil
 }
 
+// GetHeat operation middleware
+func (sh *strictHandler) GetHeat(ctx echo.Context, worldID WorldID) error {
+	var request GetHeatRequestObject
+
+	request.WorldID = worldID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetHeat(ctx.Request().Context(), request.(GetHeatRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetHeat")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetHeatResponseObject); ok {
+		return validResponse.VisitGetHeatResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ReadJournal operation middleware
 func (sh *strictHandler) ReadJournal(ctx echo.Context, worldID WorldID, params ReadJournalParams) error {
 	var request ReadJournalRequestObject
@@ -10851,6 +11201,31 @@ func (sh *strictHandler) CheckAppend(ctx echo.Context, worldID WorldID, params C
 		return err
 	} else if validResponse, ok := response.(CheckAppendResponseObject); ok {
 		return validResponse.VisitCheckAppendResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetCheckpoint operation middleware
+func (sh *strictHandler) GetCheckpoint(ctx echo.Context, worldID WorldID) error {
+	var request GetCheckpointRequestObject
+
+	request.WorldID = worldID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetCheckpoint(ctx.Request().Context(), request.(GetCheckpointRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetCheckpoint")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetCheckpointResponseObject); ok {
+		return validResponse.VisitGetCheckpointResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -59,6 +59,7 @@ func newTestAPI(t testing.TB, o testOptions) *testAPI {
 		Document:       web.OpenAPI,
 		Directory:      a.directory,
 		Coordinator:    a.coordinator,
+		CheckpointKeys: fakeCheckpointKeys{},
 		Administration: a.store,
 		Tokens:         a.tokens,
 		Issuer:         "https://holdfast.example",

@@ -73,6 +73,8 @@ type Coordinator interface {
 	CheckAppend(ctx context.Context, scope tenancy.Scope, world string, a *lease.Authority) (lease.Verdict, error)
 	Entries(ctx context.Context, scope tenancy.Scope, world string, after int64, limit int) (lease.EntryPage, error)
 	Follow(ctx context.Context, scope tenancy.Scope, world string, after int64) (*lease.Following, error)
+	Checkpoint(ctx context.Context, scope tenancy.Scope, world string) (journal.Checkpoint, error)
+	Heat(ctx context.Context, scope tenancy.Scope, world string) (lease.Heat, error)
 }
 
 // Administration is what the handlers need of tenancy.Store. Each method checks
@@ -109,6 +111,11 @@ type Jobs interface {
 	IdentitySweep(ctx context.Context, databases ...string) (asked []string, err error)
 	// IdentityCleanup likewise of a cleanup.
 	IdentityCleanup(ctx context.Context, databases ...string) (asked []string, err error)
+}
+
+// CheckpointKeys is what the handlers need of tenancy.CheckpointKeys.
+type CheckpointKeys interface {
+	JWKS(context.Context) (tenancy.JWKS, error)
 }
 
 // Tokens is what the API needs of tenancy.Tokens.

@@ -85,7 +85,7 @@ func TestOperations_PublicOnes(t *testing.T) {
 		}
 	}
 	want := map[string]bool{
-		"createToken": true, "authorizeDevice": true, "revokeToken": true, "getAuthorizationServer": true, "getJwks": true,
+		"createToken": true, "authorizeDevice": true, "revokeToken": true, "getAuthorizationServer": true, "getJwks": true, "getCheckpointKeys": true,
 		"livez": true, "readyz": true, "getOpenapi": true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -19,6 +19,7 @@ type Options struct {
 	Document       []byte // web/openapi.yaml
 	Directory      Directory
 	Coordinator    Coordinator
+	CheckpointKeys CheckpointKeys
 	Administration Administration
 	Tokens         Tokens
 	Jobs           Jobs
@@ -28,7 +29,7 @@ type Options struct {
 	Issuer         string        // what tokens name as theirs: the API's public URL, without a trailing slash
 	CursorSecrets  [][]byte      // from which the keys of cursors derive; the first seals, all open
 	RequestTimeout time.Duration // how long a request may take, where the document doesn't say; 30 s if 0
-	StreamPause    time.Duration // how long the caller may pause in a body that is a stream; 20 s if 0
+	StreamPause    time.Duration // how long the caller may pause in sending or taking what is a stream; 20 s if 0
 
 	Log     *slog.Logger
 	Tracers trace.TracerProvider
@@ -45,6 +46,7 @@ type API struct {
 type server struct {
 	directory      Directory
 	coordinator    Coordinator
+	checkpointKeys CheckpointKeys
 	administration Administration
 	tokens         Tokens
 	jobs           Jobs
@@ -92,6 +94,7 @@ func New(o Options) (*API, error) {
 	s := &server{
 		directory:      o.Directory,
 		coordinator:    o.Coordinator,
+		checkpointKeys: o.CheckpointKeys,
 		administration: o.Administration,
 		tokens:         o.Tokens,
 		jobs:           o.Jobs,

@@ -138,10 +138,16 @@ func (s *server) GetJwks(context.Context, GetJwksRequestObject) (GetJwksResponse
 	if err != nil {
 		return nil, err
 	}
-	return GetJwks200JSONResponse{
-		Body: Jwks{Keys: encodeAll(set.Keys, func(k tenancy.JWK) Jwk {
-			return Jwk{Kty: k.KeyType, Crv: k.Curve, Use: k.Use, Alg: k.Algorithm, Kid: k.KeyID, X: k.X}
-		})},
-		Headers: GetJwks200ResponseHeaders{CacheControl: fmt.Sprintf("public, max-age=%d", int(tenancy.JWKSMaxAge.Seconds()))},
-	}, nil
+	return GetJwks200JSONResponse{Body: encodeKeys(set), Headers: GetJwks200ResponseHeaders{CacheControl: keysCached()}}, nil
+}
+
+func encodeKeys(set tenancy.JWKS) Jwks {
+	return Jwks{Keys: encodeAll(set.Keys, func(k tenancy.JWK) Jwk {
+		return Jwk{Kty: k.KeyType, Crv: k.Curve, Use: k.Use, Alg: k.Algorithm, Kid: k.KeyID, X: k.X}
+	})}
+}
+
+// keysCached tells for how long a key set may be cached.
+func keysCached() string {
+	return fmt.Sprintf("public, max-age=%d", int(tenancy.JWKSMaxAge.Seconds()))
 }

@@ -14,10 +14,11 @@ import (
 // errReaderGone is for a reader that takes nothing any more.
 var errReaderGone = errors.New("the reader has gone, or is too slow")
 
-// eventWriter writes to a reader who has maxReadPause for each write.
+// eventWriter writes to a reader, who may take nothing for a pause and no longer.
 type eventWriter struct {
 	writer  io.Writer
 	control *http.ResponseController
+	pause   time.Duration
 	buffer  []byte
 }
 
@@ -54,7 +55,7 @@ func appendEvent(text []byte, e *journal.Entry) []byte {
 }
 
 func (w *eventWriter) send(text []byte) error {
-	_ = w.control.SetWriteDeadline(time.Now().Add(maxReadPause)) // a test's recorder has none
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.pause)) // a test's recorder has none
 	if _, err := w.writer.Write(text); err != nil {
 		return fmt.Errorf("%w: %w", errReaderGone, err)
 	}

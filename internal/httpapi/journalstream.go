@@ -15,8 +15,6 @@ import (
 
 const (
 	heartbeat = 15 * time.Second // between two comments of a stream where nothing comes
-	// maxReadPause is how long a reader of a stream may take nothing.
-	maxReadPause = 30 * time.Second
 	// A reader whose stream has ended comes back after between one and two of these,
 	// so that those of a server that stops don't come to the next all at once.
 	reconnect = time.Second
@@ -76,7 +74,7 @@ func (j *journalStream) VisitStreamJournalResponse(w http.ResponseWriter) error 
 	if j.headers {
 		return nil
 	}
-	events := &eventWriter{writer: w, control: callOf(j.ctx).connection.control}
+	events := &eventWriter{writer: w, control: callOf(j.ctx).connection.control, pause: j.server.pause}
 	again := reconnect + rand.N(reconnect)
 	if err := events.write("retry: " + strconv.FormatInt(again.Milliseconds(), 10) + "\n\n"); err != nil {
 		return j.ended(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -188,6 +189,41 @@ func TestStream_EndsWell(t *testing.T) {
 		if _, got, err := stream(t, a, tokens, &journalStream{follow: follow}, c.expires); err != nil || got != code {
 			t.Errorf("%s: it ended with %q, %v", code, got, err)
 		}
+	}
+}
+
+// A reader that takes nothing for the pause ends its stream, and holds one page up
+// until then.
+func TestStream_EndsWithAReaderThatTakesNothing(t *testing.T) {
+	t.Parallel()
+	large := streamed
+	large.Payload = []byte(`"` + strings.Repeat("x", 1<<20) + `"`)
+	follow := &fakeFollowing{}
+	for range 100 { // more than any socket's buffers hold
+		follow.steps = append(follow.steps, step{entries: []journal.Entry{large}})
+	}
+	ended := make(chan string, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := &call{operation: &operation{scope: "lease:read"}, authorization: []string{"Bearer tenant"}}
+		c.connection = connection{r.Context(), http.NewResponseController(w)}
+		j := &journalStream{follow: follow, ctx: withCall(context.WithoutCancel(r.Context()), c)}
+		j.server = &server{tokens: &fakeTokens{}, readiness: newReadiness(nil, nil), pause: 50 * time.Millisecond}
+		if err := j.VisitStreamJournalResponse(w); err != nil {
+			t.Error(err)
+		}
+		ended <- c.code
+	}))
+	defer s.Close()
+	connected, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connected.Close()
+	if _, err := fmt.Fprint(connected, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-ended; code != "connection_closed" || len(follow.steps) == 0 {
+		t.Errorf("it ended with %q, and %d pages were left", code, len(follow.steps))
 	}
 }
 

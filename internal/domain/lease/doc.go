@@ -48,4 +48,14 @@
 // journals the advice in the transaction that remembers it, so that it is given once.
 //
 // Check replays everything and says what isn't so.
+//
+// # Following
+//
+// Who follows a journal reads it by position, from the database alone (follow.go):
+// positions are given out under the head's lock, which is held until the commit, so
+// what is read in their order is complete. Being told that a journal has gone on is
+// only a reason to read. In one process the hub tells it; between processes it is
+// notified behind the commit, by what shares one statement (notify.go), since a
+// NOTIFY in the transaction would put the commits of a whole cluster in line; and
+// whatever is lost on the way the poll finds (followpoll.go).
 package lease

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 
 	"github.com/holdfast-dev/holdfast/clients/go"
 )
@@ -61,18 +63,50 @@ func (sp *spill) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return sp.verifyLines(ctx, lines)
+	return sp.verifyLines(ctx, lines, nil)
 }
 
-// verifyWithout takes the evidence out, which must show.
-func (sp *spill) verifyWithout(ctx context.Context) error {
+// verifyWithCheckpoint has the journal's end signed, and holds the journal to that.
+func (sp *spill) verifyWithCheckpoint(ctx context.Context) error {
+	signed, err := sp.hosted.GetCheckpointWithResponse(ctx, spilledWorld)
+	if err != nil {
+		return err
+	}
+	keys, err := sp.hosted.GetCheckpointKeysWithResponse(ctx)
+	if err != nil {
+		return err
+	}
+	sp.checkpoint, sp.keys = signed.Body, keys.Body
+	lines, err := sp.download(ctx)
+	if err != nil {
+		return err
+	}
+	return sp.verifyLines(ctx, lines, sp.checkpoint)
+}
+
+// verifyCut takes the last line away. What is left is a sound journal, but not the
+// whole of this one.
+func (sp *spill) verifyCut(ctx context.Context) error {
+	lines, err := sp.download(ctx)
+	if err != nil {
+		return err
+	}
+	last := int64(bytes.Count(lines, []byte("\n")))
+	cut := lines[:bytes.LastIndexByte(lines[:len(lines)-1], '\n')+1]
+	if err := sp.verifyLines(ctx, cut, nil); err != nil {
+		return err
+	}
+	return sp.verifyWithout(ctx, last, sp.checkpoint)
+}
+
+// verifyWithout takes the line of a position away, which must show.
+func (sp *spill) verifyWithout(ctx context.Context, position int64, checkpoint []byte) error {
 	lines, err := sp.download(ctx)
 	if err != nil {
 		return err
 	}
 	all := bytes.SplitAfter(lines, []byte("\n"))
-	i := int(sp.evidence.Position) - 1
-	err = sp.verifyLines(ctx, bytes.Join(append(all[:i:i], all[i+1:]...), nil))
+	err = sp.verifyLines(ctx, bytes.Join(slices.Delete(all, int(position)-1, int(position)), nil), checkpoint)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == foundFaulty {
 		return nil
@@ -96,16 +130,25 @@ func (sp *spill) download(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-func (sp *spill) verifyLines(ctx context.Context, lines []byte) error {
-	file, err := os.CreateTemp("", "holdfast-demo-*.ndjson")
+// verifyLines runs the command on files, with a checkpoint if there is one.
+func (sp *spill) verifyLines(ctx context.Context, lines, checkpoint []byte) error {
+	folder, err := os.MkdirTemp("", "holdfast-demo-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name())
-	_, err = file.Write(lines)
-	if err := errors.Join(err, file.Close()); err != nil {
+	defer os.RemoveAll(folder)
+	file := func(name string, text []byte) string {
+		name = filepath.Join(folder, name)
+		err = errors.Join(err, os.WriteFile(name, text, 0o600))
+		return name
+	}
+	arguments := []string{"journal", "verify", file("journal.ndjson", lines), "--tenant", sp.acme.id, "--world", spilledWorld}
+	if checkpoint != nil {
+		arguments = append(arguments, "--checkpoint", file("checkpoint.json", checkpoint), "--keys", file("keys.json", sp.keys))
+	}
+	if err != nil {
 		return err
 	}
-	_, err = operate(ctx, "journal", "verify", file.Name(), "--tenant", sp.acme.id, "--world", spilledWorld)
+	_, err = operate(ctx, arguments...)
 	return err
 }

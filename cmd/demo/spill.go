@@ -43,7 +43,9 @@ func spillAWorld(ctx context.Context, s *stack, n *narrator) error {
 		{"node-2 hands the world back, and acme writes again", func() error { return sp.handBack(ctx) }},
 		{"Holdfast proves, by an entry, that node-1 was the writer at its turn's position", func() error { return sp.prove(ctx) }},
 		{"holdfast journal verify finds the downloaded journal sound, with only that file", func() error { return sp.verify(ctx) }},
-		{"and faulty without that attempt", func() error { return sp.verifyWithout(ctx) }},
+		{"and faulty without that attempt", func() error { return sp.verifyWithout(ctx, sp.evidence.Position, nil) }},
+		{"with a signed checkpoint of its end that is kept, it is sound too", func() error { return sp.verifyWithCheckpoint(ctx) }},
+		{"and faulty without its last line, which the journal alone couldn't show", func() error { return sp.verifyCut(ctx) }},
 	})
 }
 
@@ -58,6 +60,8 @@ type spill struct {
 	release       context.CancelFunc
 	released      chan error // how the second node's lease ended
 	evidence      holdfast.JournalEntry
+	checkpoint    []byte // as it came
+	keys          []byte // that verify checkpoints
 }
 
 // worldNode is a principal who may take worlds over.

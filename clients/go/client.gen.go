@@ -2225,6 +2225,12 @@ type CreateAPIKeyParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// GetTenantLeaseParams defines parameters for GetTenantLease.
+type GetTenantLeaseParams struct {
+	// Position A position of the journal, from 1.
+	Position *int64 `form:"position,omitempty" json:"position,omitempty"`
+}
+
 // ListWorldsParams defines parameters for ListWorlds.
 type ListWorldsParams struct {
 	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
@@ -3294,6 +3300,16 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/suspend (the `SuspendTenant` operationId).
 	SuspendTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTenantLease Who may write to a tenant's world, or might at a position
+	//
+	// As the tenant itself is shown it: the lease that is in force now and where the journal ends.
+	// A lease whose time is over is ended first, so it is never shown. With `position` instead: who
+	// had the lease at that position of the journal, and in `proof` the entry that made it so. 404
+	// `position_not_found` beyond the journal's end.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/worlds/{world_id}/lease (the `GetTenantLease` operationId).
+	GetTenantLease(ctx context.Context, tenantID TenantID, worldID WorldID, params *GetTenantLeaseParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevokeTenantLeaseWithBody Take a lease from a tenant's node
 	//
@@ -5242,6 +5258,26 @@ func (c *Client) ResumeTenant(ctx context.Context, tenantID TenantID, reqEditors
 // Corresponds with POST /v1/tenants/{tenant_id}/suspend (the `SuspendTenant` operationId).
 func (c *Client) SuspendTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSuspendTenantRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTenantLease Who may write to a tenant's world, or might at a position
+//
+// As the tenant itself is shown it: the lease that is in force now and where the journal ends.
+// A lease whose time is over is ended first, so it is never shown. With `position` instead: who
+// had the lease at that position of the journal, and in `proof` the entry that made it so. 404
+// `position_not_found` beyond the journal's end.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/worlds/{world_id}/lease (the `GetTenantLease` operationId).
+func (c *Client) GetTenantLease(ctx context.Context, tenantID TenantID, worldID WorldID, params *GetTenantLeaseParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTenantLeaseRequest(c.Server, tenantID, worldID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8530,6 +8566,74 @@ func NewSuspendTenantRequest(server string, tenantID TenantID) (*http.Request, e
 	return req, nil
 }
 
+// NewGetTenantLeaseRequest constructs an http.Request for the GetTenantLease method
+func NewGetTenantLeaseRequest(server string, tenantID TenantID, worldID WorldID, params *GetTenantLeaseParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "world_id", worldID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/worlds/%s/lease", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Position != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "position", *params.Position, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRevokeTenantLeaseRequest calls the generic RevokeTenantLease builder with application/json body
 func NewRevokeTenantLeaseRequest(server string, tenantID TenantID, worldID WorldID, body RevokeTenantLeaseJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -10287,6 +10391,18 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/suspend (the `SuspendTenant` operationId).
 	SuspendTenantWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*SuspendTenantResponse, error)
+
+	// GetTenantLeaseWithResponse Who may write to a tenant's world, or might at a position
+	//
+	// As the tenant itself is shown it: the lease that is in force now and where the journal ends.
+	// A lease whose time is over is ended first, so it is never shown. With `position` instead: who
+	// had the lease at that position of the journal, and in `proof` the entry that made it so. 404
+	// `position_not_found` beyond the journal's end.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/worlds/{world_id}/lease (the `GetTenantLease` operationId).
+	GetTenantLeaseWithResponse(ctx context.Context, tenantID TenantID, worldID WorldID, params *GetTenantLeaseParams, reqEditors ...RequestEditorFn) (*GetTenantLeaseResponse, error)
 
 	// RevokeTenantLeaseWithBodyWithResponse Take a lease from a tenant's node
 	//
@@ -14133,6 +14249,63 @@ func (r SuspendTenantResponse) ContentType() string {
 	return ""
 }
 
+// GetTenantLeaseResponseDefaultHeaders the declared response headers of an HTTP default response for GetTenantLease
+type GetTenantLeaseResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetTenantLeaseResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Lease
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetTenantLeaseResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetTenantLeaseResponse) GetJSON200() *Lease {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetTenantLeaseResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetTenantLeaseResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetTenantLeaseResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetTenantLeaseResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetTenantLeaseResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // RevokeTenantLeaseResponseDefaultHeaders the declared response headers of an HTTP default response for RevokeTenantLease
 type RevokeTenantLeaseResponseDefaultHeaders struct {
 	Allow           *string
@@ -16448,6 +16621,24 @@ func (c *ClientWithResponses) SuspendTenantWithResponse(ctx context.Context, ten
 		return nil, err
 	}
 	return ParseSuspendTenantResponse(rsp)
+}
+
+// GetTenantLeaseWithResponse Who may write to a tenant's world, or might at a position
+//
+// As the tenant itself is shown it: the lease that is in force now and where the journal ends.
+// A lease whose time is over is ended first, so it is never shown. With `position` instead: who
+// had the lease at that position of the journal, and in `proof` the entry that made it so. 404
+// `position_not_found` beyond the journal's end.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/worlds/{world_id}/lease (the `GetTenantLease` operationId).
+func (c *ClientWithResponses) GetTenantLeaseWithResponse(ctx context.Context, tenantID TenantID, worldID WorldID, params *GetTenantLeaseParams, reqEditors ...RequestEditorFn) (*GetTenantLeaseResponse, error) {
+	rsp, err := c.GetTenantLease(ctx, tenantID, worldID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetTenantLeaseResponse(rsp)
 }
 
 // RevokeTenantLeaseWithBodyWithResponse Take a lease from a tenant's node
@@ -20756,6 +20947,66 @@ func ParseSuspendTenantResponse(rsp *http.Response) (*SuspendTenantResponse, err
 		response.Headers200 = &headers
 	case true:
 		var headers SuspendTenantResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetTenantLeaseResponse parses an HTTP response from a GetTenantLeaseWithResponse call
+func ParseGetTenantLeaseResponse(rsp *http.Response) (*GetTenantLeaseResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetTenantLeaseResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Lease
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetTenantLeaseResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -264,7 +264,11 @@ func TestLease_AnOperatorTakesItFromANode(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != "lease_changed" || refused.RenewedPosition == nil {
 		t.Fatalf("by an old look: %v", err)
 	}
-	revocation.RenewedPosition = *refused.RenewedPosition
+	look, err := operator.GetTenantLeaseWithResponse(t.Context(), tenant, world, nil)
+	if err != nil || look.JSON200.Epoch != 2 || *look.JSON200.RenewedPosition != *refused.RenewedPosition {
+		t.Fatalf("%v %s", err, look.Body)
+	}
+	revocation.RenewedPosition = *look.JSON200.RenewedPosition
 	revoked, err := operator.RevokeTenantLeaseWithResponse(t.Context(), tenant, world, revocation)
 	if err != nil || revoked.JSON200.Epoch != 3 || revoked.JSON200.Holder.Type != "coordinator" {
 		t.Fatalf("%v %s", err, revoked.Body)
@@ -277,6 +281,10 @@ func TestLease_AnOperatorTakesItFromANode(t *testing.T) {
 	details, err := worldlog.DetailsOf[worldlog.Revoked](&entries[2])
 	if err != nil || details.Reason != "It hangs." || details.By.Type != worldlog.ActorOperator {
 		t.Errorf("the journal says %s: %v", entries[2].Details, err)
+	}
+	before, err := operator.GetTenantLeaseWithResponse(t.Context(), tenant, world, &holdfast.GetTenantLeaseParams{Position: &entries[1].Position})
+	if err != nil || before.JSON200.Holder.Subject != look.JSON200.Holder.Subject || before.JSON200.Proof.Hash != entries[1].Hash.String() {
+		t.Errorf("who had it in front of that: %v %s", err, before.Body)
 	}
 }
 

@@ -17,7 +17,7 @@ func (s *subject) validOnWorlds(t testing.TB, x *exchange, n int64, body func(st
 		body(`{"world_id":"created-$n","advise_spill":false}`)
 	case "listWorlds":
 		x.query = "limit=2"
-	case "getWorld", "checkAppend", "getCheckpoint", "getCheckpointKeys", "getHeat":
+	case "getWorld", "getTenantLease", "checkAppend", "getCheckpoint", "getCheckpointKeys", "getHeat":
 	case "getLease":
 		x.query = "position=1"
 	case "readJournal":

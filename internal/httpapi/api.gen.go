@@ -2225,6 +2225,12 @@ type CreateAPIKeyParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// GetTenantLeaseParams defines parameters for GetTenantLease.
+type GetTenantLeaseParams struct {
+	// Position A position of the journal, from 1.
+	Position *int64 `form:"position,omitempty" json:"position,omitempty"`
+}
+
 // ListWorldsParams defines parameters for ListWorlds.
 type ListWorldsParams struct {
 	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
@@ -2564,6 +2570,9 @@ type ServerInterface interface {
 	// SuspendTenant Suspend a tenant
 	// (POST /v1/tenants/{tenant_id}/suspend)
 	SuspendTenant(ctx echo.Context, tenantID TenantID) error
+	// GetTenantLease Who may write to a tenant's world, or might at a position
+	// (GET /v1/tenants/{tenant_id}/worlds/{world_id}/lease)
+	GetTenantLease(ctx echo.Context, tenantID TenantID, worldID WorldID, params GetTenantLeaseParams) error
 	// RevokeTenantLease Take a lease from a tenant's node
 	// (POST /v1/tenants/{tenant_id}/worlds/{world_id}/lease/revoke)
 	RevokeTenantLease(ctx echo.Context, tenantID TenantID, worldID WorldID) error
@@ -3878,6 +3887,39 @@ func (w *ServerInterfaceWrapper) SuspendTenant(ctx echo.Context) error {
 	return err
 }
 
+// GetTenantLease converts echo context to params.
+func (w *ServerInterfaceWrapper) GetTenantLease(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "world_id" -------------
+	var worldID WorldID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "world_id", ctx.Param("world_id"), &worldID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter world_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetTenantLeaseParams
+	// ------------- Optional query parameter "position" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "position", ctx.QueryParams(), &params.Position, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter position: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetTenantLease(ctx, tenantID, worldID, params)
+	return err
+}
+
 // RevokeTenantLease converts echo context to params.
 func (w *ServerInterfaceWrapper) RevokeTenantLease(ctx echo.Context) error {
 	var err error
@@ -4422,6 +4464,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/principals/:principal_id/api-keys", wrapper.CreateAPIKey, options.OperationMiddlewares["createApiKey"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/resume", wrapper.ResumeTenant, options.OperationMiddlewares["resumeTenant"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/suspend", wrapper.SuspendTenant, options.OperationMiddlewares["suspendTenant"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/worlds/:world_id/lease", wrapper.GetTenantLease, options.OperationMiddlewares["getTenantLease"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/worlds/:world_id/lease/revoke", wrapper.RevokeTenantLease, options.OperationMiddlewares["revokeTenantLease"]...)
 	router.GET(options.BaseURL+"/v1/worlds", wrapper.ListWorlds, options.OperationMiddlewares["listWorlds"]...)
 	router.POST(options.BaseURL+"/v1/worlds", wrapper.CreateWorld, options.OperationMiddlewares["createWorld"]...)
@@ -7774,6 +7817,57 @@ func (response SuspendTenantdefaultApplicationProblemPlusJSONResponse) VisitSusp
 	return err
 }
 
+type GetTenantLeaseRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	WorldID  WorldID  `json:"world_id"`
+	Params   GetTenantLeaseParams
+}
+
+type GetTenantLeaseResponseObject interface {
+	VisitGetTenantLeaseResponse(w http.ResponseWriter) error
+}
+
+type GetTenantLease200JSONResponse Lease
+
+func (response GetTenantLease200JSONResponse) VisitGetTenantLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTenantLeasedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetTenantLeasedefaultApplicationProblemPlusJSONResponse) VisitGetTenantLeaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type RevokeTenantLeaseRequestObject struct {
 	TenantID TenantID `json:"tenant_id"`
 	WorldID  WorldID  `json:"world_id"`
@@ -8886,6 +8980,9 @@ type StrictServerInterface interface {
 	// SuspendTenant Suspend a tenant
 	// (POST /v1/tenants/{tenant_id}/suspend)
 	SuspendTenant(ctx context.Context, request SuspendTenantRequestObject) (SuspendTenantResponseObject, error)
+	// GetTenantLease Who may write to a tenant's world, or might at a position
+	// (GET /v1/tenants/{tenant_id}/worlds/{world_id}/lease)
+	GetTenantLease(ctx context.Context, request GetTenantLeaseRequestObject) (GetTenantLeaseResponseObject, error)
 	// RevokeTenantLease Take a lease from a tenant's node
 	// (POST /v1/tenants/{tenant_id}/worlds/{world_id}/lease/revoke)
 	RevokeTenantLease(ctx context.Context, request RevokeTenantLeaseRequestObject) (RevokeTenantLeaseResponseObject, error)
@@ -10905,6 +11002,33 @@ func (sh *strictHandler) SuspendTenant(ctx echo.Context, tenantID TenantID) erro
 		return err
 	} else if validResponse, ok := response.(SuspendTenantResponseObject); ok {
 		return validResponse.VisitSuspendTenantResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetTenantLease operation middleware
+func (sh *strictHandler) GetTenantLease(ctx echo.Context, tenantID TenantID, worldID WorldID, params GetTenantLeaseParams) error {
+	var request GetTenantLeaseRequestObject
+
+	request.TenantID = tenantID
+	request.WorldID = worldID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetTenantLease(ctx.Request().Context(), request.(GetTenantLeaseRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetTenantLease")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetTenantLeaseResponseObject); ok {
+		return validResponse.VisitGetTenantLeaseResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -59,8 +59,8 @@ type Coordinator interface {
 	World(ctx context.Context, scope tenancy.Scope, id string) (lease.World, error)
 	RetireWorld(ctx context.Context, scope tenancy.Scope, id string) error
 
-	Lease(ctx context.Context, scope tenancy.Scope, world string) (lease.State, error)
-	LeaseAt(ctx context.Context, scope tenancy.Scope, world string, position int64) (lease.Proof, error)
+	Lease(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, world string) (lease.State, error)
+	LeaseAt(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, world string, position int64) (lease.Proof, error)
 	// Acquire waits in line for as long as it is told, and leaves it when ctx ends.
 	Acquire(ctx context.Context, scope tenancy.Scope, world string, req lease.Acquire) (lease.Grant, error)
 	Activate(ctx context.Context, scope tenancy.Scope, world string, a lease.Authority, replayed int64, hash journal.Hash) (lease.State, error)
@@ -82,6 +82,7 @@ type Coordinator interface {
 type Administration interface {
 	CreateTenant(context.Context, tenancy.Scope, tenancy.NewTenant) (t tenancy.Tenant, replayed bool, err error)
 	Tenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
+	DemandTenant(context.Context, tenancy.Scope, domain.TenantID) error
 	Tenants(context.Context, tenancy.Scope, tenancy.List[string]) (tenants []tenancy.Tenant, more bool, err error)
 	SuspendTenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
 	OpenIdentity(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)

@@ -91,12 +91,20 @@ func (f *fakeCoordinator) RetireWorld(ctx context.Context, _ tenancy.Scope, id s
 	return f.called(ctx, "retire "+id)
 }
 
-func (f *fakeCoordinator) Lease(ctx context.Context, _ tenancy.Scope, world string) (lease.State, error) {
-	return f.state(), f.called(ctx, world)
+// looked is at a lease, of now if Position is 0.
+type looked struct {
+	Operator bool
+	Tenant   domain.TenantID
+	World    string
+	Position int64
 }
 
-func (f *fakeCoordinator) LeaseAt(ctx context.Context, _ tenancy.Scope, world string, position int64) (lease.Proof, error) {
-	return lease.Proof{Position: position, Epoch: 2, Holder: theNode, Entry: theEntry(12)}, f.called(ctx, []any{world, position})
+func (f *fakeCoordinator) Lease(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, world string) (lease.State, error) {
+	return f.state(), f.called(ctx, looked{scope.IsOperator(), tenant, world, 0})
+}
+
+func (f *fakeCoordinator) LeaseAt(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, world string, position int64) (lease.Proof, error) {
+	return lease.Proof{Position: position, Epoch: 2, Holder: theNode, Entry: theEntry(12)}, f.called(ctx, looked{scope.IsOperator(), tenant, world, position})
 }
 
 // theEntry is a tenant's at a position, of a time that ends in zeros.

@@ -22,6 +22,11 @@ func (f *fakeStore) Tenant(_ context.Context, _ tenancy.Scope, id domain.TenantI
 	return f.known, nil
 }
 
+func (f *fakeStore) DemandTenant(ctx context.Context, scope tenancy.Scope, id domain.TenantID) error {
+	_, err := f.Tenant(ctx, scope, id)
+	return err
+}
+
 func (f *fakeStore) OpenIdentity(_ context.Context, _ tenancy.Scope, id domain.TenantID) (tenancy.Tenant, error) {
 	f.opened = true
 	return tenancy.Tenant{ID: id, Revision: 2, IdentityState: tenancy.IdentityOpen}, nil

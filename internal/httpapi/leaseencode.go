@@ -54,7 +54,12 @@ func encodeProof(world string, p lease.Proof) provenLease {
 }
 
 // VisitGetLeaseResponse writes the lease.
-func (p provenLease) VisitGetLeaseResponse(w http.ResponseWriter) error {
+func (p provenLease) VisitGetLeaseResponse(w http.ResponseWriter) error { return p.write(w) }
+
+// VisitGetTenantLeaseResponse writes the lease.
+func (p provenLease) VisitGetTenantLeaseResponse(w http.ResponseWriter) error { return p.write(w) }
+
+func (p provenLease) write(w http.ResponseWriter) error {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return err

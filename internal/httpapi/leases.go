@@ -11,17 +11,41 @@ import (
 // GetLease serves GET /v1/worlds/{world_id}/lease.
 func (s *server) GetLease(ctx context.Context, request GetLeaseRequestObject) (GetLeaseResponseObject, error) {
 	if position := request.Params.Position; position != nil {
-		proof, err := s.coordinator.LeaseAt(ctx, caller(ctx), request.WorldID, *position)
+		proof, err := s.coordinator.LeaseAt(ctx, caller(ctx), caller(ctx).Tenant, request.WorldID, *position)
 		if err != nil {
 			return nil, err
 		}
 		return encodeProof(request.WorldID, proof), nil
 	}
-	state, err := s.coordinator.Lease(ctx, caller(ctx), request.WorldID)
+	state, err := s.coordinator.Lease(ctx, caller(ctx), caller(ctx).Tenant, request.WorldID)
 	if err != nil {
 		return nil, err
 	}
 	return GetLease200JSONResponse(encodeLease(state)), nil
+}
+
+// GetTenantLease serves GET /v1/tenants/{tenant_id}/worlds/{world_id}/lease.
+func (s *server) GetTenantLease(ctx context.Context, request GetTenantLeaseRequestObject) (GetTenantLeaseResponseObject, error) {
+	tenant, err := tenantID(request.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	// The coordinator knows no tenants: to it, one that isn't there has no worlds.
+	if err := s.administration.DemandTenant(ctx, caller(ctx), tenant); err != nil {
+		return nil, err
+	}
+	if position := request.Params.Position; position != nil {
+		proof, err := s.coordinator.LeaseAt(ctx, caller(ctx), tenant, request.WorldID, *position)
+		if err != nil {
+			return nil, err
+		}
+		return encodeProof(request.WorldID, proof), nil
+	}
+	state, err := s.coordinator.Lease(ctx, caller(ctx), tenant, request.WorldID)
+	if err != nil {
+		return nil, err
+	}
+	return GetTenantLease200JSONResponse(encodeLease(state)), nil
 }
 
 // ActivateLease serves POST /v1/worlds/{world_id}/lease/activate.
@@ -69,7 +93,7 @@ func (s *server) RevokeTenantLease(ctx context.Context, request RevokeTenantLeas
 	if err != nil {
 		return nil, err
 	}
-	// The coordinator knows no tenants: to it, one that isn't there has no worlds.
+	// As above.
 	if _, err := s.administration.Tenant(ctx, caller(ctx), tenant); err != nil {
 		return nil, err
 	}

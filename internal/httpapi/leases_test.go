@@ -48,8 +48,30 @@ func TestGetLease_AtAPositionProvesItByTheEntryToTheLetter(t *testing.T) {
 	if got := w.Body.String(); w.Code != http.StatusOK || got != want || w.Header().Get("Content-Type") != mediaJSON {
 		t.Errorf("%d %s\nwant %s", w.Code, got, want)
 	}
-	if diff := cmp.Diff(any([]any{"north-7", int64(14)}), a.coordinator.got); diff != "" {
+	if diff := cmp.Diff(any(looked{false, testTenant, "north-7", 14}), a.coordinator.got); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}
+
+func TestGetTenantLease_IsWhatTheTenantSeesOfATenantThatIsThere(t *testing.T) {
+	t.Parallel()
+	a := newTestAPI(t, testOptions{})
+	a.store.known.ID = testTenant
+	operators := "/v1/tenants/" + testTenant.String() + "/worlds/north-7/lease"
+	for query, position := range map[string]int64{"": 0, "?position=14": 14} {
+		tenants := a.do(t, request{method: "GET", target: leasePath + query, token: "tenant"})
+		w := a.do(t, request{method: "GET", target: operators + query, token: "operator"})
+		if diff := cmp.Diff(tenants.Body.String(), w.Body.String()); diff != "" || w.Code != http.StatusOK || w.Header().Get("Content-Type") != mediaJSON {
+			t.Errorf("%q: %d %v (-tenant's +operator's):\n%s", query, w.Code, w.Header(), diff)
+		}
+		if diff := cmp.Diff(any(looked{true, testTenant, "north-7", position}), a.coordinator.got); diff != "" {
+			t.Errorf("%q: asked (-want +got):\n%s", query, diff)
+		}
+		a.coordinator.got = nil
+		w = a.do(t, request{method: "GET", target: strings.Replace(operators, testTenant.String(), otherTenant.String(), 1) + query, token: "operator"})
+		if p := problemIn(t, w); p.Code != "tenant_not_found" || a.coordinator.got != nil {
+			t.Errorf("%q of a tenant that isn't there: %s, asked %v", query, p.Code, a.coordinator.got)
+		}
 	}
 }
 

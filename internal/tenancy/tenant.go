@@ -150,6 +150,17 @@ func (s *Store) Tenant(ctx context.Context, caller Scope, id domain.TenantID) (t
 	return s.tenant(ctx, id)
 }
 
+// DemandTenant fails unless the tenant is there: for an operator who may read what
+// a tenant has, though not the tenant itself. Errors: forbidden; not found
+// tenant_not_found.
+func (s *Store) DemandTenant(ctx context.Context, caller Scope, id domain.TenantID) error {
+	if err := demand(caller, OperatorRead); err != nil {
+		return err
+	}
+	_, err := s.tenant(ctx, id)
+	return err
+}
+
 func (s *Store) tenant(ctx context.Context, id domain.TenantID) (t Tenant, err error) {
 	err = s.controlRead(ctx, Operators, func(tx pgx.Tx) error {
 		t, err = tenantTx(ctx, tx, id)

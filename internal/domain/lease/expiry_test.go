@@ -55,7 +55,7 @@ func TestALeaseWhoseTimeIsOver_HasNoPowerBeforeAnyoneRevokesIt(t *testing.T) {
 			if err != nil || verdict.Accepted {
 				return err
 			}
-			if state, err := a.Lease(t.Context(), a.scope, world); err != nil || !state.Holder.IsCoordinator() || state.Epoch != 3 {
+			if state, err := a.Lease(t.Context(), a.scope, a.scope.Tenant, world); err != nil || !state.Holder.IsCoordinator() || state.Epoch != 3 {
 				t.Errorf("the lease is %+v, %v", state, err)
 			}
 			return verdict.Refusal
@@ -86,13 +86,13 @@ func TestRestarts_MoveNoExpiry(t *testing.T) {
 	a := c.as("a")
 	world := c.world(t, "arena")
 	lease := a.hold(t, world)
-	before, err := a.Lease(t.Context(), a.scope, world)
+	before, err := a.Lease(t.Context(), a.scope, a.scope.Tenant, world)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
 		c.advance(t, DefaultTerm/4)
-		after, err := c.process(t).Lease(t.Context(), a.scope, world)
+		after, err := c.process(t).Lease(t.Context(), a.scope, a.scope.Tenant, world)
 		if err != nil || after.State != before.State {
 			t.Errorf("behind a restart the lease is %+v, %v, want %+v", after.State, err, before.State)
 		}

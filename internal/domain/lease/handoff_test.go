@@ -182,7 +182,7 @@ func TestARevocationDuringAHandoff_ComesFirstOrFindsAnother(t *testing.T) {
 	a, r := c.as("a"), c.remote(t).as("a")
 	world := c.world(t, "arena")
 	lease := a.hold(t, world)
-	look, err := c.Lease(t.Context(), c.scope, world)
+	look, err := c.Lease(t.Context(), c.scope, c.scope.Tenant, world)
 	if err != nil {
 		t.Fatal(err)
 	}

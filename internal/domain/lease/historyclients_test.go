@@ -231,13 +231,13 @@ func (h *history) acknowledge(id string, receipt Receipt) {
 }
 
 func (c *client) lookAt() (response, error) {
-	state, err := c.Lease(context.Background(), c.scope, c.arena)
+	state, err := c.Lease(context.Background(), c.scope, c.scope.Tenant, c.arena)
 	return response{epoch: state.Epoch, holder: nodeName(state.Holder), activated: state.Activated}, err
 }
 
 // lookAndRevoke is an operator's: it revokes what it saw.
 func (c *client) lookAndRevoke() {
-	state, err := c.Lease(context.Background(), c.scope, c.arena)
+	state, err := c.Lease(context.Background(), c.scope, c.scope.Tenant, c.arena)
 	if err != nil || state.Holder.IsCoordinator() {
 		return
 	}

@@ -36,7 +36,7 @@ func TestLeaseAt_ProvesTheWriterOfEachPosition(t *testing.T) {
 		case journal.KindWorldCreated, journal.KindLeaseGranted:
 			made, holder = *e, journal.Coordinator
 		}
-		proof, err := c.LeaseAt(t.Context(), c.scope, world, e.Position)
+		proof, err := c.LeaseAt(t.Context(), c.scope, c.scope.Tenant, world, e.Position)
 		if err != nil || proof.Holder != holder || proof.Epoch != e.Epoch || proof.Position != e.Position || proof.Entry.Hash != made.Hash {
 			t.Errorf("at %d: %+v, %v, want %v by entry %d", e.Position, proof, err, holder, made.Position)
 		}
@@ -45,7 +45,7 @@ func TestLeaseAt_ProvesTheWriterOfEachPosition(t *testing.T) {
 		}
 	}
 	for _, position := range []int64{-1, 0, int64(len(all)) + 1} {
-		_, err := c.LeaseAt(t.Context(), c.scope, world, position)
+		_, err := c.LeaseAt(t.Context(), c.scope, c.scope.Tenant, world, position)
 		expectCode(t, err, domain.KindNotFound, "position_not_found")
 	}
 }

@@ -70,7 +70,7 @@ func TestLeaseAt_NamesTheWriterOfEachPosition(t *testing.T) {
 	second := b.take(t, world)
 	b.write(t, world, &second, "", "b's")
 	c.advance(t, MaxTerm)
-	if _, err := c.Lease(t.Context(), c.scope, world); err != nil { // journals its end
+	if _, err := c.Lease(t.Context(), c.scope, c.scope.Tenant, world); err != nil { // journals its end
 		t.Fatal(err)
 	}
 
@@ -80,7 +80,7 @@ func TestLeaseAt_NamesTheWriterOfEachPosition(t *testing.T) {
 		if err := state.Apply(e); err != nil {
 			t.Fatal(err)
 		}
-		proof, err := c.LeaseAt(t.Context(), c.scope, world, e.Position)
+		proof, err := c.LeaseAt(t.Context(), c.scope, c.scope.Tenant, world, e.Position)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestLeaseAt_NamesTheWriterOfEachPosition(t *testing.T) {
 		}
 	}
 	for _, beyond := range []int64{0, -1, end.Position + 1} {
-		_, err := c.LeaseAt(t.Context(), c.scope, world, beyond)
+		_, err := c.LeaseAt(t.Context(), c.scope, c.scope.Tenant, world, beyond)
 		expectCode(t, err, domain.KindNotFound, "position_not_found")
 	}
 }

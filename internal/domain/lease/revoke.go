@@ -36,8 +36,8 @@ func (s *Service) Revoke(ctx context.Context, scope tenancy.Scope, tenant domain
 	case req.Reason == journal.ReasonExpiry:
 		return HandedOff{}, errReasonExpiry
 	}
-	if !scope.IsOperator() && scope.Tenant != tenant {
-		return HandedOff{}, errNoWorld
+	if err := demandReach(scope, tenant); err != nil {
+		return HandedOff{}, err
 	}
 	ref, err := refOf(world)
 	if err != nil {

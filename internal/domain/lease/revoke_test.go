@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // L2: the revocation was decided, and then its process paused.
@@ -25,7 +26,7 @@ func TestARevocationFromAnOldLook_DoesNothing(t *testing.T) {
 	} {
 		world := c.world(t, worldNamed(name))
 		lease := a.hold(t, world)
-		look, err := c.Lease(t.Context(), c.scope, world)
+		look, err := c.Lease(t.Context(), c.scope, c.scope.Tenant, world)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +57,7 @@ func TestAnExpiryFromAnOldLook_DoesNothing(t *testing.T) {
 	paused := r.network.HoldBefore(t, lockHeads)
 	answer := make(chan State)
 	go func() {
-		state, err := r.Lease(t.Context(), r.scope, world) // sees a lease whose term is over
+		state, err := r.Lease(t.Context(), r.scope, r.scope.Tenant, world) // sees a lease whose term is over
 		if err != nil {
 			t.Error(err)
 		}
@@ -82,7 +83,7 @@ func TestARevocation_EndsTheLeaseItLookedAt(t *testing.T) {
 	a := c.as("a")
 	world := c.world(t, "arena")
 	lease := a.hold(t, world)
-	look, err := c.Lease(t.Context(), c.scope, world)
+	look, err := c.Lease(t.Context(), c.scope, c.scope.Tenant, world)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,4 +106,29 @@ func TestARevocation_EndsTheLeaseItLookedAt(t *testing.T) {
 	expectFenced(t, err, 3, done.To)
 	c.expectStory(t, world, "1 made by client", "2 handed to a by a", "2 activated by a",
 		"2 revoked by operator: it hangs", "3 granted to coordinator", "3 refused a with 2, 1 times")
+}
+
+func TestALease_IsShownToItsTenantAndToOperatorsOnly(t *testing.T) {
+	t.Parallel()
+	c := newClocked(t)
+	a := c.as("a")
+	world := c.world(t, "arena")
+	a.hold(t, world)
+	neighbour := c.scope
+	neighbour.Tenant = domain.DeriveID[domain.TenantKind]([]byte("tenants"), "neighbour")
+	for who, scope := range map[string]tenancy.Scope{"its tenant": c.scope, "an operator": operator(), "a neighbour": neighbour} {
+		state, err := c.Lease(t.Context(), scope, c.scope.Tenant, world)
+		proof, errAt := c.LeaseAt(t.Context(), scope, c.scope.Tenant, world, 2)
+		if who == "a neighbour" {
+			expectCode(t, err, domain.KindNotFound, "world_not_found")
+			expectCode(t, errAt, domain.KindNotFound, "world_not_found")
+			continue
+		}
+		if err != nil || state.Epoch != 2 || state.Holder != actorOf(a.scope) {
+			t.Errorf("%s sees %+v, %v", who, state, err)
+		}
+		if errAt != nil || proof.Epoch != 2 || proof.Holder != actorOf(a.scope) {
+			t.Errorf("%s sees at 2 %+v, %v", who, proof, errAt)
+		}
+	}
 }

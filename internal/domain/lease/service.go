@@ -124,3 +124,12 @@ func actorOf(scope tenancy.Scope) journal.Actor {
 	}
 	return journal.Actor{Type: kind, Issuer: journal.HoldfastIssuer, Subject: scope.Principal.String()}
 }
+
+// demandReach refuses a caller another tenant's worlds, as if they weren't there.
+// An operator reaches every tenant's.
+func demandReach(scope tenancy.Scope, tenant domain.TenantID) error {
+	if scope.IsOperator() || scope.Tenant == tenant {
+		return nil
+	}
+	return errNoWorld
+}

@@ -41,18 +41,21 @@ func (s *Service) decideState(ctx context.Context, tenant domain.TenantID, world
 	return state, err
 }
 
-// Lease tells who has the write lease of a world now. A lease whose time is over
-// is ended first.
+// Lease tells who has the write lease of a tenant's world now. A lease whose time
+// is over is ended first.
 //
 // Errors: not found, unavailable, outcome unknown.
-func (s *Service) Lease(ctx context.Context, scope tenancy.Scope, world string) (State, error) {
-	h, now, err := s.readHead(ctx, scope.Tenant, world)
+func (s *Service) Lease(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, world string) (State, error) {
+	if err := demandReach(scope, tenant); err != nil {
+		return State{}, err
+	}
+	h, now, err := s.readHead(ctx, tenant, world)
 	if err != nil {
 		return State{}, err
 	}
 	w := locked{head: *h, now: later(now, h.LastAt)}
 	if w.over() {
-		return s.decideState(ctx, scope.Tenant, world, func(*locked) error { return nil })
+		return s.decideState(ctx, tenant, world, func(*locked) error { return nil })
 	}
 	return w.state(), nil
 }
@@ -83,12 +86,15 @@ SELECT ` + entryColumns + `
 
 var errNoPosition = domain.NotFound("position_not_found", "The journal has no entry at this position.")
 
-// LeaseAt tells who had the write lease of a world at a position of its journal:
-// an entry there was written under that lease.
+// LeaseAt tells who had the write lease of a tenant's world at a position of its
+// journal: an entry there was written under that lease.
 //
 // Errors: not found world_not_found or position_not_found, unavailable.
-func (s *Service) LeaseAt(ctx context.Context, scope tenancy.Scope, world string, position int64) (Proof, error) {
-	h, _, err := s.readHead(ctx, scope.Tenant, world)
+func (s *Service) LeaseAt(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, world string, position int64) (Proof, error) {
+	if err := demandReach(scope, tenant); err != nil {
+		return Proof{}, err
+	}
+	h, _, err := s.readHead(ctx, tenant, world)
 	if err != nil {
 		return Proof{}, err
 	}
@@ -96,7 +102,7 @@ func (s *Service) LeaseAt(ctx context.Context, scope tenancy.Scope, world string
 		return Proof{}, errNoPosition
 	}
 	var made journal.Entry
-	e := s.entry(scope.Tenant, h.ref.number)
+	e := s.entry(tenant, h.ref.number)
 	e.ReadOnly = true
 	err = tenancy.Run(ctx, s.router.Database(h.ref.number), e, func(ctx context.Context, tx *tenancy.Tx) error {
 		tx.Queue(sqlMadeWriter, int16(h.ref.number), h.ref.id, position).Query(func(rows pgx.Rows) (err error) {

@@ -19,10 +19,13 @@ var (
 	errNoWorld = domain.NotFound("world_not_found", "There is no world with this id.")
 )
 
+// IsWorldID tells whether a world may have this id.
+func IsWorldID(id string) bool { return worldID.MatchString(id) }
+
 // refOf parses a world's id. The number is that of the id up to its first ':', by
 // which records that are named after a world lie with it; a world's own id has none.
 func refOf(id string) (worldRef, error) {
-	if !worldID.MatchString(id) {
+	if !IsWorldID(id) {
 		return worldRef{}, errWorldID
 	}
 	return worldRef{domain.NumberOf(id), id}, nil

@@ -3,11 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/mattn/go-isatty"
 )
 
 // progress is a line that tells how far something is, written over and over. It
@@ -19,8 +16,7 @@ type progress struct {
 }
 
 func newProgress(out io.Writer) *progress {
-	file, ok := out.(*os.File)
-	return &progress{out: out, terminal: ok && isatty.IsTerminal(file.Fd())}
+	return &progress{out: out, terminal: isTerminal(out)}
 }
 
 // show puts a line in the place of the one before.

@@ -9,6 +9,7 @@ import (
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -89,6 +90,8 @@ func isA(name, argument string) bool {
 	switch name {
 	case "NAME", "FILE":
 		return true
+	case "WORLD":
+		return lease.IsWorldID(argument)
 	case "CLIENT":
 		_, ok := tenancy.ParseClientIDText(argument)
 		return ok

@@ -12,7 +12,9 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
@@ -48,7 +50,8 @@ func serve(t *testing.T, databases ...string) *service {
 	inserter, err := jobs.NewInserter(router.Control(), tel)
 	must(t, err)
 	api, err := httpapi.New(httpapi.Options{
-		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}), Administration: store, Tokens: s.tokens,
+		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}),
+		Coordinator: lease.New(router, oneSecret(secret), lease.Options{}), Administration: store, Tokens: s.tokens,
 		Jobs: inserter, Databases: databases, CursorSecrets: [][]byte{secret[:]}, Log: tel.Log, Tracers: tel.Tracers, Meters: tel.Meters,
 	})
 	must(t, err)
@@ -56,6 +59,17 @@ func serve(t *testing.T, databases ...string) *service {
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	return s
+}
+
+// oneSecret is a server with one key, from which leases' secrets derive.
+type oneSecret [32]byte
+
+func (s oneSecret) Derive(parts ...string) (secret []byte, keyID string) {
+	return domain.DeriveSecret(s[:], parts...), "k1"
+}
+
+func (s oneSecret) DeriveWith(keyID string, parts ...string) (secret []byte, ok bool) {
+	return domain.DeriveSecret(s[:], parts...), keyID == "k1"
 }
 
 func must(t *testing.T, err error) {

@@ -72,7 +72,8 @@ var errAwaited = domain.Conflict("lease_awaited",
 
 // Acquire hands the write lease of a world to the caller, if the coordinator holds
 // it and nobody stands in line before. Otherwise the caller waits in line for as
-// long as it said. A repeated request id gets the lease that it got before, while
+// long as it said, and keeps its place for a few seconds more, for the same request
+// to go on waiting. A repeated request id gets the lease that it got before, while
 // that stands.
 //
 // Errors: invalid, not found, conflict lease_held or lease_awaited (retryable),
@@ -89,22 +90,42 @@ func (s *Service) Acquire(ctx context.Context, scope tenancy.Scope, world string
 	until := time.Now().Add(req.Wait)
 	for {
 		woken, stop := s.hub.watch(scope.Tenant, ref)
-		waits := time.Now().Before(until)
+		tried := time.Now()
+		waits := tried.Before(until)
 		grant, err := s.tryAcquire(ctx, scope, caller, ref, req, waits)
 		if err == nil || !waits || !awaitable(err) {
 			stop()
 			return grant, err
 		}
-		select {
-		case <-woken:
-		case <-time.After(min(waitsFor/3, time.Until(until))):
-		case <-ctx.Done():
-			stop()
+		gone := !sleepUntil(ctx, earliest(tried.Add(waitsFor/3), until), woken) || !sleepUntil(ctx, tried.Add(tryEvery), nil)
+		stop()
+		if gone {
 			s.giveUp(ctx, scope, caller, ref, req.RequestID)
 			return Grant{}, ctx.Err()
 		}
-		stop()
 	}
+}
+
+// tryEvery is how soon a waiter tries again that is woken: each entry of the holder's
+// wakes it, and few of them free the lease.
+const tryEvery = 50 * time.Millisecond
+
+// sleepUntil tells whether the time has come, or a wake, before ctx ends.
+func sleepUntil(ctx context.Context, t time.Time, woken <-chan struct{}) bool {
+	select {
+	case <-woken:
+	case <-time.After(time.Until(t)):
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func awaitable(err error) bool {
@@ -125,10 +146,10 @@ func (s *Service) tryAcquire(ctx context.Context, scope tenancy.Scope, caller jo
 	asked := waiter{caller: caller, requestID: req.RequestID, term: req.Term, replay: req.Replay}
 	err = s.decide(ctx, scope.Tenant, &decision{world: ref, line: true, decide: func(w *locked) error {
 		if refused := w.mayAcquire(&asked, req.Takeover); refused != nil {
+			// Behind its wait a request keeps its place for as long as one that isn't
+			// heard of: the next with the same id may already be on its way.
 			if waits {
 				w.standInLine(asked)
-			} else {
-				w.leaveLine(caller, req.RequestID)
 			}
 			return refused
 		}

@@ -144,3 +144,55 @@ func TestTheSameRequest_GetsTheSameLease_WhileItStands(t *testing.T) {
 	expectFenced(t, err, 3, actorOf(a.scope))
 	c.expectStory(t, world, "1 made by client", "2 handed to a by a", "3 handed to a by a")
 }
+
+// A request that has waited for as long as it may is told so, and the same one goes
+// on in its place.
+func TestARequestThatComesAgain_KeepsItsPlaceInLine(t *testing.T) {
+	t.Parallel()
+	c := newClocked(t)
+	world := c.world(t, "arena")
+	holder, first, second := c.as("holder"), c.as("first"), c.as("second")
+	lease := holder.hold(t, world)
+	_, err := first.Acquire(t.Context(), first.scope, world, Acquire{RequestID: "first", Wait: time.Millisecond})
+	expectCode(t, err, domain.KindConflict, "lease_held")
+	_, err = second.Acquire(t.Context(), second.scope, world, Acquire{RequestID: "second", Wait: time.Millisecond})
+	expectCode(t, err, domain.KindConflict, "lease_held")
+	if _, err := holder.HandOff(t.Context(), holder.scope, world, lease, ToCoordinator); err != nil {
+		t.Fatal(err)
+	}
+	_, err = second.Acquire(t.Context(), second.scope, world, Acquire{RequestID: "second"})
+	expectCode(t, err, domain.KindConflict, "lease_awaited")
+	first.acquire(t, world, Acquire{RequestID: "first"})
+}
+
+// A waiter on a busy world tries now and then, and not with each entry.
+func TestAWaiter_OfABusyWorld_DoesNotTryWithEachEntry(t *testing.T) {
+	t.Parallel()
+	c := newCoordinator(t)
+	world := c.world(t, "arena")
+	lease := c.take(t, world)
+	c.everywhere(t, `CREATE TABLE tries (world_id text)`)
+	c.everywhere(t, `CREATE FUNCTION note_try() RETURNS trigger SECURITY DEFINER LANGUAGE plpgsql AS $$ BEGIN INSERT INTO tries VALUES (NEW.world_id); RETURN NEW; END $$`)
+	c.everywhere(t, `CREATE TRIGGER note_try BEFORE UPDATE ON lease_waiters FOR EACH ROW EXECUTE FUNCTION note_try()`)
+
+	const wait = 500 * time.Millisecond
+	other := c.as("other")
+	waited := make(chan error, 1)
+	go func() {
+		_, err := other.Acquire(t.Context(), other.scope, world, Acquire{RequestID: "other", Wait: wait})
+		waited <- err
+	}()
+	wrote := 0
+	for ; len(waited) == 0; wrote++ {
+		c.write(t, world, &lease, "", "x")
+	}
+	expectCode(t, <-waited, domain.KindConflict, "lease_held")
+	var tries int
+	admin := c.admin[c.router.Database(domain.NumberOf(world)).Name]
+	if err := admin.QueryRow(t.Context(), `SELECT count(*) FROM tries`).Scan(&tries); err != nil {
+		t.Fatal(err)
+	}
+	if most := int(wait/tryEvery) + 1; tries > most {
+		t.Errorf("it tried %d times within %v, beside %d entries; want %d at most", tries, wait, wrote, most)
+	}
+}

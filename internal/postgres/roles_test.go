@@ -47,9 +47,10 @@ func TestEnsureRoles_FromSeveralDatabasesAtOnce(t *testing.T) {
 		var got string
 		err = serving.Control().QueryRow(t.Context(), `
 			SELECT concat_ws(' ', current_setting('lock_timeout'), current_setting('statement_timeout'),
-			                      current_setting('idle_in_transaction_session_timeout'))`).Scan(&got)
-		if err != nil || got != "3s 10s 10s" {
-			t.Errorf("%s has the timeouts %q, %v; want 3s 10s 10s", role, got, err)
+			                      current_setting('idle_in_transaction_session_timeout'),
+			                      current_setting('enable_seqscan'), current_setting('jit'))`).Scan(&got)
+		if err != nil || got != "3s 10s 10s off off" {
+			t.Errorf("%s has the settings %q, %v; want 3s 10s 10s off off", role, got, err)
 		}
 	}
 }

@@ -45,6 +45,7 @@ ALTER ROLE %[1]s SET lock_timeout = '3s';
 ALTER ROLE %[1]s SET statement_timeout = '10s';
 ALTER ROLE %[1]s SET idle_in_transaction_session_timeout = '10s';
 ALTER ROLE %[1]s SET enable_seqscan = off;
+ALTER ROLE %[1]s SET plan_cache_mode = force_generic_plan;
 ALTER ROLE %[1]s SET jit = off`
 
 // sqlTooPowerful names the roles on which row-level security would not hold.

@@ -48,9 +48,9 @@ func TestEnsureRoles_FromSeveralDatabasesAtOnce(t *testing.T) {
 		err = serving.Control().QueryRow(t.Context(), `
 			SELECT concat_ws(' ', current_setting('lock_timeout'), current_setting('statement_timeout'),
 			                      current_setting('idle_in_transaction_session_timeout'),
-			                      current_setting('enable_seqscan'), current_setting('jit'))`).Scan(&got)
-		if err != nil || got != "3s 10s 10s off off" {
-			t.Errorf("%s has the settings %q, %v; want 3s 10s 10s off off", role, got, err)
+			                      current_setting('enable_seqscan'), current_setting('plan_cache_mode'), current_setting('jit'))`).Scan(&got)
+		if err != nil || got != "3s 10s 10s off force_generic_plan off" {
+			t.Errorf("%s has the settings %q, %v; want 3s 10s 10s off force_generic_plan off", role, got, err)
 		}
 	}
 }

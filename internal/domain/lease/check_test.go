@@ -2,7 +2,6 @@ package lease
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -140,8 +139,12 @@ func TestCheck_FindsWhatMustNeverBe(t *testing.T) {
 		{"the epoch is another", `UPDATE worlds SET epoch = epoch + 1`, []string{"head_differs arena 13"}},
 		{"what to replay is another", `UPDATE worlds SET granted_hash = sha256('')`, []string{"head_differs arena 13"}},
 		{"the head is lost", `DELETE FROM worlds`, []string{"head_missing arena 0"}},
-		{"an id is used twice", `DROP INDEX journal_entry_ids; UPDATE journal SET entry_id = 'one' WHERE entry_id = 'three'`,
+		{"an id is used twice", `UPDATE journal SET entry_id = 'one' WHERE entry_id = 'three'`,
 			[]string{"journal_broken arena 11"}},
+		{"an id leads elsewhere", `UPDATE entry_ids SET position = 2 WHERE entry_id = 'three'`, []string{"entry_id_wrong arena 11"}},
+		{"an id is lost", `DELETE FROM entry_ids WHERE entry_id = 'three'`, []string{"entry_id_wrong arena 11"}},
+		{"an epoch leads elsewhere", `UPDATE lease_epochs SET position = 2 WHERE epoch = 1`, []string{"epoch_wrong arena 1"}},
+		{"an epoch is lost", `DELETE FROM lease_epochs WHERE epoch = 1`, []string{"epoch_wrong arena 1"}},
 		{"counted rejections are forgotten", `UPDATE worlds SET rejected = false`, []string{"rejections_forgotten arena 0"}},
 		{"the line is forgotten", `
 			INSERT INTO lease_waiters SELECT tenant_id, number, world_id, 'holdfast', 'b', 'r', 1, 30, 60, now() FROM worlds`,
@@ -166,28 +169,5 @@ func TestCheck_FindsWhatMustNeverBe(t *testing.T) {
 				t.Errorf("found (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// Only the index keeps an id from being used twice: neither entry is wrong by itself.
-func TestCheck_FindsAnEntryIDThatIsUsedTwice(t *testing.T) {
-	t.Parallel()
-	c := newCoordinator(t)
-	c.everywhere(t, `DROP INDEX journal_entry_ids`)
-	world := c.world(t, "arena")
-	c.write(t, world, nil, "one", "x")
-	ref, err := refOf(world)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := &decision{world: ref, decide: func(w *locked) error {
-		w.append(actorOf(c.scope), &Append{Entries: []AppendEntry{{ID: "one", Payload: []byte("y")}}})
-		return nil
-	}}
-	if err := c.decide(t.Context(), c.scope.Tenant, again); err != nil {
-		t.Fatal(err)
-	}
-	if _, found := c.inspect(t); !slices.Equal(found, []string{"entry_id_twice arena 3"}) {
-		t.Errorf("found %v", found)
 	}
 }

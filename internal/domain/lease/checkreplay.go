@@ -25,12 +25,21 @@ type replay struct {
 	rejections   int64
 }
 
-// sqlCheckEntryIDs finds other entries with the ids of a page's.
-const sqlCheckEntryIDs = `
-SELECT o.position FROM unnest($4::text[], $5::bigint[]) AS p (entry_id, position)
- CROSS JOIN LATERAL (SELECT j.position FROM journal j
-                      WHERE j.tenant_id = $1 AND j.number = $2 AND j.world_id = $3 AND j.entry_id = p.entry_id
-                        AND j.position > p.position LIMIT 1) o`
+// sqlCheckEntryIDs and sqlCheckEpochs find the entries of a page that are not what
+// stands under their ids and epochs.
+const (
+	sqlCheckEntryIDs = `
+SELECT p.position FROM unnest($4::text[], $5::bigint[]) AS p (entry_id, position)
+  LEFT JOIN LATERAL (SELECT i.position FROM entry_ids i
+                      WHERE i.tenant_id = $1 AND i.number = $2 AND i.world_id = $3 AND i.entry_id = p.entry_id LIMIT 1) i ON true
+ WHERE i.position IS DISTINCT FROM p.position`
+
+	sqlCheckEpochs = `
+SELECT p.position FROM unnest($4::bigint[], $5::bigint[]) AS p (epoch, position)
+  LEFT JOIN LATERAL (SELECT e.position FROM lease_epochs e
+                      WHERE e.tenant_id = $1 AND e.number = $2 AND e.world_id = $3 AND e.epoch = p.epoch LIMIT 1) e ON true
+ WHERE e.position IS DISTINCT FROM p.position`
+)
 
 // replay reads the journal through the head's position. What comes behind the first
 // entry that is wrong can't be judged.
@@ -52,7 +61,7 @@ func (w *inspectedWorld) replay(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := w.entryIDs(ctx, page); err != nil {
+		if err := w.lookUps(ctx, page); err != nil {
 			return err
 		}
 	}
@@ -141,31 +150,42 @@ func (w *inspectedWorld) noteRejected(r *replay, e *journal.Entry) error {
 	return nil
 }
 
-// entryIDs looks for entries behind those of a page that have one of their ids.
-func (w *inspectedWorld) entryIDs(ctx context.Context, page []journal.Entry) error {
+// lookUps holds the entries of a page to what leads to them.
+func (w *inspectedWorld) lookUps(ctx context.Context, page []journal.Entry) error {
 	var ids []string
-	var positions []int64
+	var epochs, identified, began []int64 // the last two are positions
 	for _, e := range page {
-		if e.EntryID != "" {
-			ids, positions = append(ids, e.EntryID), append(positions, e.Position)
+		switch {
+		case e.EntryID != "":
+			ids, identified = append(ids, e.EntryID), append(identified, e.Position)
+		case e.Kind.MakesWriter():
+			epochs, began = append(epochs, e.Epoch), append(began, e.Position)
 		}
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	var again []int64
-	err := w.read(ctx, w.db, func(tx *tenancy.Tx) {
-		tx.Queue(sqlCheckEntryIDs, int16(w.head.ref.number), w.head.ref.id, ids, positions).Query(func(rows pgx.Rows) (err error) {
-			again, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+	var wrongIDs, wrongEpochs []int64
+	positions := func(into *[]int64) func(pgx.Rows) error {
+		return func(rows pgx.Rows) (err error) {
+			*into, err = pgx.CollectRows(rows, pgx.RowTo[int64])
 			return err
-		})
+		}
+	}
+	err := w.read(ctx, w.db, func(tx *tenancy.Tx) {
+		number, world := int16(w.head.ref.number), w.head.ref.id
+		tx.Queue(sqlCheckEntryIDs, number, world, ids, identified).Query(positions(&wrongIDs))
+		tx.Queue(sqlCheckEpochs, number, world, epochs, began).Query(positions(&wrongEpochs))
 	})
 	if err != nil {
 		return err
 	}
-	for _, position := range again {
-		if err := w.tell(w.violation.of(EntryIDTwice,
-			"An earlier entry of the world has this entry's id, which the index journal_entry_ids should have refused: rebuild it, and find out which of the two was meant.").at(position)); err != nil {
+	for _, position := range wrongIDs {
+		if err := w.tell(w.violation.of(EntryIDWrong,
+			"This entry's id leads to another entry or to none, so its receipt is wrong and the id may be used twice. Make the row of entry_ids anew from the journal.").at(position)); err != nil {
+			return err
+		}
+	}
+	for _, position := range wrongEpochs {
+		if err := w.tell(w.violation.of(EpochWrong,
+			"The epoch that this entry began leads to another entry or to none, so nobody can prove who had the lease. Make the row of lease_epochs anew from the journal.").at(position)); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,8 @@ const (
 	JournalShort        ViolationKind = "journal_short"        // the journal ends before its head
 	JournalLong         ViolationKind = "journal_long"         // entries stand behind the head
 	HeadDiffers         ViolationKind = "head_differs"         // the head isn't what its journal comes to
-	EntryIDTwice        ViolationKind = "entry_id_twice"       // two entries of a world have one id
+	EntryIDWrong        ViolationKind = "entry_id_wrong"       // an entry's id leads elsewhere
+	EpochWrong          ViolationKind = "epoch_wrong"          // an epoch leads elsewhere than to the entry that began it
 	RejectionsForgotten ViolationKind = "rejections_forgotten" // rejections are counted and the head doesn't know
 	RejectionsTwice     ViolationKind = "rejections_twice"     // two entries count the same rejections
 	LineForgotten       ViolationKind = "line_forgotten"       // somebody stands in line and the head doesn't know

@@ -50,8 +50,8 @@ func (c *entryColumnsOf) add(world worldRef, e *journal.Entry) {
 	c.hashes = append(c.hashes, e.Hash[:])
 }
 
-// sqlWriteEntries fails as a whole where a position or an entry id is taken, which
-// under the head's lock is never.
+// sqlWriteEntries fails as a whole where a position is taken, which under the head's
+// lock is never.
 const sqlWriteEntries = `
 INSERT INTO journal (tenant_id, number, world_id, position, epoch, kind, actor_type, actor_issuer, actor_subject,
                      entry_id, at, details, payload, chain_hash)
@@ -62,9 +62,53 @@ SELECT $1, e.number, e.world_id, e.position, e.epoch, e.kind, e.actor_type, e.ac
        AS e (number, world_id, position, epoch, kind, actor_type, actor_issuer, actor_subject,
              entry_id, at, details, payload, chain_hash)`
 
+// sqlWriteEntryIDs and sqlWriteEpochs fail likewise.
+const (
+	sqlWriteEntryIDs = `
+INSERT INTO entry_ids (tenant_id, number, world_id, entry_id, position)
+SELECT $1, i.number, i.world_id, i.entry_id, i.position
+  FROM unnest($2::smallint[], $3::text[], $4::text[], $5::bigint[]) AS i (number, world_id, entry_id, position)`
+
+	sqlWriteEpochs = `
+INSERT INTO lease_epochs (tenant_id, number, world_id, epoch, position)
+SELECT $1, e.number, e.world_id, e.epoch, e.position
+  FROM unnest($2::smallint[], $3::text[], $4::bigint[], $5::bigint[]) AS e (number, world_id, epoch, position)`
+)
+
+// queueKeys writes by what some of the entries are found: their ids, and the epochs
+// that they began.
+func (c *entryColumnsOf) queueKeys(tx *tenancy.Tx) {
+	var identified, began struct {
+		numbers           []int16
+		worlds, ids       []string
+		epochs, positions []int64
+	}
+	for i, kind := range c.kinds {
+		switch {
+		case c.ids[i] != nil:
+			identified.numbers = append(identified.numbers, c.numbers[i])
+			identified.worlds = append(identified.worlds, c.worlds[i])
+			identified.ids = append(identified.ids, *c.ids[i])
+			identified.positions = append(identified.positions, c.positions[i])
+		case journal.Kind(kind).MakesWriter():
+			began.numbers = append(began.numbers, c.numbers[i])
+			began.worlds = append(began.worlds, c.worlds[i])
+			began.epochs = append(began.epochs, c.epochs[i])
+			began.positions = append(began.positions, c.positions[i])
+		}
+	}
+	if r := &identified; len(r.ids) > 0 {
+		tx.Queue(sqlWriteEntryIDs, r.numbers, r.worlds, r.ids, r.positions)
+	}
+	if r := &began; len(r.epochs) > 0 {
+		tx.Queue(sqlWriteEpochs, r.numbers, r.worlds, r.epochs, r.positions)
+	}
+}
+
 func (c *entryColumnsOf) queue(tx *tenancy.Tx) {
 	tx.Queue(sqlWriteEntries, c.numbers, c.worlds, c.positions, c.epochs, c.kinds, c.types, c.issuers, c.actors,
 		c.ids, c.ats, c.details, c.payloads, c.hashes)
+	c.queueKeys(tx)
 }
 
 func notNil(b []byte) []byte {

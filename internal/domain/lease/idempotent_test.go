@@ -95,7 +95,7 @@ func TestTheJournal_HasRoomForAnEntryIDOnce(t *testing.T) {
 	world := c.world(t, "arena")
 	c.write(t, world, nil, "turn-1", "payload")
 	for name, sql := range map[string]string{
-		"the same id":       `INSERT INTO journal SELECT (jsonb_populate_record(j, '{"position": 9}')).* FROM journal j WHERE world_id = $1 AND position = 2`,
+		"the same id":       `INSERT INTO entry_ids SELECT (jsonb_populate_record(i, '{"position": 9}')).* FROM entry_ids i WHERE world_id = $1`,
 		"the same position": `INSERT INTO journal SELECT (jsonb_populate_record(j, '{"entry_id": "turn-2"}')).* FROM journal j WHERE world_id = $1 AND position = 2`,
 	} {
 		_, err := c.admin[c.router.Database(domain.NumberOf(world)).Name].Exec(t.Context(), sql, world)

@@ -22,13 +22,14 @@ func knownOf(e journal.Entry) knownEntry {
 	return knownEntry{e.Position, e.Epoch, string(e.Details), e.Digest(), e.Hash}
 }
 
-// The index on entry ids is probed once an id, whatever the planner knows of the
-// journal.
+// Each id is looked up by its key, and then its entry by that one's.
 const sqlKnownEntries = `
-SELECT p.ordinal, j.entry_id, j.position, j.epoch, j.details, sha256(j.payload), j.chain_hash
+SELECT p.ordinal, p.entry_id, j.position, j.epoch, j.details, sha256(j.payload), j.chain_hash
   FROM unnest($2::smallint[], $3::text[], $4::text[]) WITH ORDINALITY AS p (number, world_id, entry_id, ordinal)
- CROSS JOIN LATERAL (SELECT j.entry_id, j.position, j.epoch, j.details, j.payload, j.chain_hash FROM journal j
-                      WHERE j.tenant_id = $1 AND j.number = p.number AND j.world_id = p.world_id AND j.entry_id = p.entry_id LIMIT 1) j`
+ CROSS JOIN LATERAL (SELECT i.position FROM entry_ids i
+                      WHERE i.tenant_id = $1 AND i.number = p.number AND i.world_id = p.world_id AND i.entry_id = p.entry_id LIMIT 1) i
+ CROSS JOIN LATERAL (SELECT j.position, j.epoch, j.details, j.payload, j.chain_hash FROM journal j
+                      WHERE j.tenant_id = $1 AND j.number = p.number AND j.world_id = p.world_id AND j.position = i.position LIMIT 1) j`
 
 // queueKnown reads, behind the locks, which of the entry ids that the decisions ask
 // for are in the journals.

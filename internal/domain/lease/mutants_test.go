@@ -42,8 +42,8 @@ var mutants = []mutant{
 		"w.reject(caller, a)", "", "TestAFencedClientInALoop|TestAHolderStoppedPastItsTerm"},
 	{"the look for entry ids that are known", "internal/domain/lease/known.go",
 		"if len(ids) == 0 {", "if true {", "TestTheSameEntryID_IsOneEntry"},
-	{"the index that has each entry id once", "db/migrations/data/00008_worlds.sql",
-		"CREATE UNIQUE INDEX journal_entry_ids", "CREATE INDEX journal_entry_ids", "TestTheJournal_HasRoomForAnEntryIDOnce"},
+	{"the key that has each entry id once", "db/migrations/data/00008_worlds.sql",
+		"PRIMARY KEY (tenant_id, number, world_id, entry_id)", "PRIMARY KEY (tenant_id, number, world_id, entry_id, position)", "TestTheJournal_HasRoomForAnEntryIDOnce"},
 }
 
 // TestMutants removes each guard in turn and sees a test fail that passes with it.

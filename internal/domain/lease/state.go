@@ -76,13 +76,16 @@ type Proof struct {
 	Entry    journal.Entry
 }
 
-// sqlMadeWriter finds the last entry up to a position that made a writer.
+// sqlMadeWriter finds the entry that made the writer of a position: that of its
+// epoch.
 const sqlMadeWriter = `
 SELECT ` + entryColumns + `
-  FROM journal j
- WHERE j.tenant_id = $1 AND j.number = $2 AND j.world_id = $3 AND j.position <= $4
-   AND j.kind IN ('world_created', 'lease_granted', 'lease_handed_off')
- ORDER BY j.tenant_id, j.number, j.world_id, j.position DESC LIMIT 1`
+  FROM (SELECT a.epoch FROM journal a
+         WHERE a.tenant_id = $1 AND a.number = $2 AND a.world_id = $3 AND a.position = $4 LIMIT 1) a
+ CROSS JOIN LATERAL (SELECT e.position FROM lease_epochs e
+                      WHERE e.tenant_id = $1 AND e.number = $2 AND e.world_id = $3 AND e.epoch = a.epoch LIMIT 1) e
+ CROSS JOIN LATERAL (SELECT j.* FROM journal j
+                      WHERE j.tenant_id = $1 AND j.number = $2 AND j.world_id = $3 AND j.position = e.position LIMIT 1) j`
 
 var errNoPosition = domain.NotFound("position_not_found", "The journal has no entry at this position.")
 

@@ -80,7 +80,7 @@ func ValidEntryID(id string) bool {
 // follows checks time and epoch, and which kinds have their turn.
 func (s *State) follows(e *Entry) *Fault {
 	epoch := s.Epoch
-	if e.Kind.makesWriter() {
+	if e.Kind.MakesWriter() {
 		epoch++
 	}
 	switch {

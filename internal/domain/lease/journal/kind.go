@@ -16,7 +16,7 @@ const (
 	KindEntry          Kind = "entry" // the tenant's own
 )
 
-// makesWriter tells the kinds that begin an epoch.
-func (k Kind) makesWriter() bool {
+// MakesWriter tells the kinds that begin an epoch.
+func (k Kind) MakesWriter() bool {
 	return k == KindWorldCreated || k == KindLeaseGranted || k == KindLeaseHandedOff
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
+	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
 )
 
 const (
@@ -13,11 +14,12 @@ const (
 )
 
 // authority reads a lease as a writer presents it, "<epoch>.<secret>": the epoch in
-// the one spelling that it has in decimal digits, the secret in those of base64url.
+// the one spelling that it has in decimal digits, and no larger than a journal could
+// tell of, the secret in those of base64url.
 func authority(header string) (lease.Authority, error) {
 	digits, secret, _ := strings.Cut(header, ".")
 	epoch, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || epoch < 1 || strconv.FormatInt(epoch, 10) != digits || !leaseSecret(secret) {
+	if err != nil || epoch < 1 || epoch > journal.MaxInteger || strconv.FormatInt(epoch, 10) != digits || !leaseSecret(secret) {
 		return lease.Authority{}, malformed("lease_malformed",
 			"Holdfast-Lease must hold a lease's epoch, a dot and its secret, as the grant told them.").at(headerLease)
 	}

@@ -42,6 +42,7 @@ var (
 	errPartly     = domain.Conflict("entries_partly_known", "Some of the entries are in the journal and some are not. Nothing was written; send those that are not.")
 	errIDTwice    = domain.Invalid("entry_id_twice", "Two entries of a request have the same id.")
 	errIDInvalid  = domain.Invalid("entry_id_invalid", "An entry id has 1 to 64 printable ASCII characters without spaces.")
+	errEpoch      = domain.Invalid("lease_epoch_invalid", "A lease's epoch is from 1 to 2^53-1.")
 	errIfPosition = domain.PreconditionFailed("position_changed", "The journal has gone on since that position. Read it, and decide anew.")
 )
 
@@ -61,6 +62,9 @@ func (s *Service) Append(ctx context.Context, scope tenancy.Scope, world string,
 	ref, err := refOf(world)
 	if err != nil {
 		return Receipt{}, errNoWorld
+	}
+	if a != nil && (a.Epoch < 1 || a.Epoch > journal.MaxInteger) {
+		return Receipt{}, errEpoch // no journal could tell of the attempt
 	}
 	size, err := req.canonicalize()
 	if err != nil {

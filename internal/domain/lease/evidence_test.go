@@ -3,6 +3,8 @@ package lease
 import (
 	"context"
 	"errors"
+	"math"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -108,6 +110,27 @@ func TestEvidenceBesideTheHead_GoesWhenItIsQuiet(t *testing.T) {
 	refused()
 	c.expectStory(t, world, "1 made by client", "1 refused a with 7, 1 times", "1 refused a with 7, 1 times",
 		"1 refused a with 7, 1 times", "1 client writes tells", "1 client writes forgets", "1 refused a with 7, 1 times")
+}
+
+// What the journal can't hold is refused before it comes to a transaction, where it
+// would stand in the way of all that comes to the world behind it.
+func TestAnEpochThatNoJournalCanTellOf_IsRefusedAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	c := newClocked(t)
+	a := c.as("a")
+	world := c.world(t, "arena")
+	for _, epoch := range []int64{-1, 0, journal.MaxInteger + 1, math.MaxInt64} {
+		_, err := a.tryWrite(t, world, &Authority{epoch, "none"}, "", "late")
+		expectCode(t, err, domain.KindInvalid, "lease_epoch_invalid")
+	}
+	for range 2 { // the second is counted, and told of later
+		_, err := a.tryWrite(t, world, &Authority{journal.MaxInteger, "none"}, "", "late")
+		expectFenced(t, err, 1, journal.Coordinator)
+	}
+	c.advance(t, coalesce)
+	c.write(t, world, nil, "", "goes on")
+	most := strconv.Itoa(journal.MaxInteger)
+	c.expectStory(t, world, "1 made by client", "1 refused a with "+most+", 1 times", "1 refused a with "+most+", 1 times", "1 client writes goes on")
 }
 
 // A refusal is committed although nothing else of its request is.

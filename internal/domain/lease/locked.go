@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
@@ -50,7 +51,7 @@ func (w *locked) write(e journal.Entry) {
 func (w *locked) note(kind journal.Kind, epoch int64, by journal.Actor, details any) {
 	canonical, err := journal.Canonical(details)
 	if err != nil && w.fault == nil {
-		w.fault = err
+		w.fault = fmt.Errorf("the details of %s: %v", kind, err) // not a caller's fault, whatever kind the error has
 	}
 	w.write(journal.Entry{Epoch: epoch, Kind: kind, Actor: by, Details: canonical})
 }

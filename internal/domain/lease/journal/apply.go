@@ -52,7 +52,7 @@ func (e *Entry) form() *Fault {
 		return broken(RuleForm, "%s", wrong)
 	}
 	switch {
-	case e.Position > maxInteger || e.Epoch > maxInteger:
+	case e.Position > MaxInteger || e.Epoch > MaxInteger:
 		return broken(RuleForm, "position or epoch are beyond 2^53-1")
 	case e.At.Nanosecond()%1000 != 0:
 		return broken(RuleForm, "the time is finer than a microsecond")

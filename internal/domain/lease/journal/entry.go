@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxInteger bounds positions, epochs and counts: the integers that RFC 8785
+// MaxInteger bounds positions, epochs and counts: the integers that RFC 8785
 // keeps exactly.
-const maxInteger = 1<<53 - 1
+const MaxInteger = 1<<53 - 1
 
 // maxEntryID is the length of an entry id, in bytes.
 const maxEntryID = 64

@@ -197,6 +197,26 @@ func TestTheClockStepsBack_TimesNeverDecrease(t *testing.T) {
 		"2 renewed by a", "3 handed to coordinator by a", "3 client writes on time again")
 }
 
+// The same, amid rejections that are counted and not journaled yet.
+func TestTheClockStepsBack_RejectionsStayInTheirOrder(t *testing.T) {
+	t.Parallel()
+	c, _ := newClocked(t).signed()
+	a := c.as("a")
+	world := c.world(t, "arena")
+	stale := Authority{7, "none"}
+	for _, ahead := range []time.Duration{0, coalesce / 2, -time.Minute} {
+		c.advance(t, ahead)
+		_, err := a.tryWrite(t, world, &stale, "", "late")
+		expectFenced(t, err, 1, journal.Coordinator)
+	}
+	c.advance(t, 2*time.Minute)
+	c.write(t, world, nil, "", "on time again")
+	c.expectStory(t, world, "1 made by client", "1 refused a with 7, 1 times", "1 refused a with 7, 2 times", "1 client writes on time again")
+	if _, found := c.inspect(t); len(found) > 0 {
+		t.Errorf("found %v", found)
+	}
+}
+
 // L26.
 func TestRenewalsWithoutActivation_EndAtItsDeadline(t *testing.T) {
 	t.Parallel()

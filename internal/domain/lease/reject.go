@@ -36,10 +36,11 @@ func (w *locked) reject(caller journal.Actor, a *Authority) {
 		r = &rejection{}
 		w.rejections[caller] = r
 	}
+	at := later(w.now, r.lastAt) // what is only counted keeps no clock from being set back
 	if r.pending == 0 {
-		r.firstAt = w.now
+		r.firstAt = at
 	}
-	r.presented, r.lastAt, r.changed = presented, w.now, true
+	r.presented, r.lastAt, r.changed = presented, at, true
 	r.pending++
 	w.tally.fenced++
 	w.rejected, w.changed = true, true

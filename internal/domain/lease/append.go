@@ -70,6 +70,7 @@ func (s *Service) Append(ctx context.Context, scope tenancy.Scope, world string,
 	if err != nil {
 		return Receipt{}, err
 	}
+	size += len(req.Entries) * entryWeight
 	leave, err := s.backlog.enter(s.router.Database(ref.number), scope.Tenant, size)
 	if err != nil {
 		return Receipt{}, err

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 )
 
-// backlog bounds the payloads that wait to be written, by tenant and database, so
+// backlog bounds the entries that wait to be written, by tenant and database, so
 // that a slow database costs its callers an error and not this process its memory.
 type backlog struct {
 	mu    sync.Mutex
@@ -21,6 +21,10 @@ type backlogKey struct {
 }
 
 func newBacklog() *backlog { return &backlog{bytes: map[backlogKey]int{}} }
+
+// entryWeight is about what an entry takes beside its payload, in bytes: else those
+// without any could wait without number, and fill a transaction.
+const entryWeight = 256
 
 var errOverloaded = domain.Unavailable("overloaded",
 	"Too much of this tenant is waiting to be written. Nothing was changed; try again.").After(time.Second)

@@ -21,7 +21,7 @@ type decision struct {
 	world worldRef
 	ids   []string // entry ids that it asks for
 	line  bool     // it looks at the waiting line
-	bytes int      // of payloads
+	bytes int      // of entries
 	// decide writes to the world, or gives an error for its caller, or both: a
 	// rejected append is evidence, and an ended lease is ended. It may be asked
 	// again, in another transaction, and then decides anew.

@@ -78,9 +78,18 @@ func (w *locked) leaveLine(caller journal.Actor, requestID string) {
 	}
 }
 
-// tidyLine tells the head whether anybody is left in line.
+// tidyLine takes those out of the line who have gone, wherever they stood: behind one
+// who waits for long, nobody else would. It tells the head whether anybody is left.
 func (w *locked) tidyLine() {
-	if len(w.waiters) > 0 && !slices.ContainsFunc(w.waiters, func(waiting waiter) bool { return !waiting.gone }) {
+	left := false
+	for i := range w.waiters {
+		waiting := &w.waiters[i]
+		if !waiting.gone && !w.now.Before(waiting.aliveUntil) {
+			waiting.gone, w.changed = true, true
+		}
+		left = left || !waiting.gone
+	}
+	if len(w.waiters) > 0 && !left {
 		w.awaited, w.changed = false, true
 	}
 }

@@ -72,6 +72,22 @@ func TestWhoHasGone_IsSkipped(t *testing.T) {
 	c.expectStory(t, world, "1 made by client", "2 handed to a by a", "2 activated by a", "3 handed to c by a")
 }
 
+// Those who have gone leave no rows, also while somebody before them waits on.
+func TestWhoHasGone_LeavesTheLineBehindOneWhoWaits(t *testing.T) {
+	t.Parallel()
+	c := newClocked(t)
+	a, b, other := c.as("a"), c.as("b"), c.as("c")
+	world := c.world(t, "arena")
+	a.hold(t, world)
+	b.stand(t, world, "b's")
+	other.stand(t, world, "c's")
+	c.advance(t, waitsFor-time.Second)
+	b.stand(t, world, "b's")
+	c.advance(t, time.Second)
+	b.stand(t, world, "b's")
+	c.expectStory(t, world, "1 made by client", "2 handed to a by a", "2 activated by a", "b waits with ticket 1")
+}
+
 // A request that waits is answered once the lease is its own, and a caller that
 // goes away takes its place with it.
 func TestARequestThatWaits_GetsTheLeaseWhenItIsHandedOn(t *testing.T) {

@@ -55,12 +55,13 @@ SELECT $1, c.number, c.world_id, c.position, c.chain_hash, c.signed_at, c.key_id
        AS c (number, world_id, position, chain_hash, signed_at, key_id, signature)
     ON CONFLICT DO NOTHING`
 
+// sqlDropCheckpoints is of one world: joined with many, a plan that was made while
+// there were few checkpoints would read all of the tenant's.
 const sqlDropCheckpoints = `
 DELETE FROM checkpoints c
- USING unnest($2::smallint[], $3::text[]) AS p (number, world_id)
- WHERE c.tenant_id = $1 AND c.number = p.number AND c.world_id = p.world_id
+ WHERE c.tenant_id = $1 AND c.number = $2 AND c.world_id = $3
    AND c.position <= (SELECT k.position FROM checkpoints k
-                       WHERE k.tenant_id = $1 AND k.number = p.number AND k.world_id = p.world_id
+                       WHERE k.tenant_id = $1 AND k.number = $2 AND k.world_id = $3
                        ORDER BY k.tenant_id, k.number, k.world_id, k.position DESC OFFSET $4 LIMIT 1)`
 
 // checkpointSome signs where the journals of some worlds of a number end, and keeps
@@ -95,7 +96,9 @@ func (s *Service) checkpointSome(ctx context.Context, tenant domain.TenantID, wo
 			return err
 		}
 		tx.Queue(sqlKeepCheckpoints, made.numbers, made.worlds, made.positions, made.hashes, made.ats, made.keys, made.signatures)
-		tx.Queue(sqlDropCheckpoints, made.numbers, made.worlds, checkpointsKept)
+		for i, world := range made.worlds {
+			tx.Queue(sqlDropCheckpoints, made.numbers[i], world, checkpointsKept)
+		}
 		return nil
 	})
 	return len(made.worlds), err

@@ -65,13 +65,12 @@ SELECT p.number, p.world_id, h.appends, h.waited_us, h.measured_at, h.band, h.si
                         AND h.measured_at <= clock_timestamp() - $4::interval
                         FOR NO KEY UPDATE SKIP LOCKED) h`
 
+// sqlJudgeHeat is of one world: joined with many, a plan that was made while there
+// were few would read all of the tenant's.
 const sqlJudgeHeat = `
-UPDATE world_heat h
-   SET appends = 0, waited_us = 0, measured_at = j.measured_at, rate = j.rate, mean_wait_us = j.mean_wait_us,
-       band = j.band, since = j.since, spill_advised = j.spill_advised
-  FROM unnest($2::smallint[], $3::text[], $4::timestamptz[], $5::float8[], $6::bigint[], $7::text[], $8::timestamptz[], $9::boolean[])
-       AS j (number, world_id, measured_at, rate, mean_wait_us, band, since, spill_advised)
- WHERE h.tenant_id = $1 AND h.number = j.number AND h.world_id = j.world_id`
+UPDATE world_heat
+   SET appends = 0, waited_us = 0, measured_at = $4, rate = $5, mean_wait_us = $6, band = $7, since = $8, spill_advised = $9
+ WHERE tenant_id = $1 AND number = $2 AND world_id = $3`
 
 // judgeSome judges the heat of some worlds of a number by what was counted since the
 // last time, and then advises. A window is judged by one worker; if that dies before
@@ -89,7 +88,9 @@ func (s *Service) judgeSome(ctx context.Context, tenant domain.TenantID, worlds 
 		if err := tx.Send(ctx); err != nil {
 			return err
 		}
-		queueJudged(tx, taken)
+		for _, r := range taken {
+			tx.Queue(sqlJudgeHeat, int16(r.world.number), r.world.id, r.measuredAt, r.rate, r.wait.Microseconds(), string(r.band), r.since, r.spillAdvised)
+		}
 		return nil
 	})
 	if err != nil {
@@ -107,28 +108,6 @@ func scanHeat(row pgx.CollectableRow) (*heatRow, error) {
 	r.waited = time.Duration(waited) * time.Microsecond
 	r.judge(now)
 	return r, err
-}
-
-func queueJudged(tx *tenancy.Tx, judged []*heatRow) {
-	var numbers []int16
-	var worlds, bands []string
-	var ats, sinces []time.Time
-	var rates []float64
-	var waits []int64
-	var advised []bool
-	for _, r := range judged {
-		numbers = append(numbers, int16(r.world.number))
-		worlds = append(worlds, r.world.id)
-		ats = append(ats, r.measuredAt)
-		rates = append(rates, r.rate)
-		waits = append(waits, r.wait.Microseconds())
-		bands = append(bands, string(r.band))
-		sinces = append(sinces, r.since)
-		advised = append(advised, r.spillAdvised)
-	}
-	if len(judged) > 0 {
-		tx.Queue(sqlJudgeHeat, numbers, worlds, ats, rates, waits, bands, sinces, advised)
-	}
 }
 
 const sqlForgetHeat = `DELETE FROM world_heat WHERE tenant_id = $1 AND number = $2 AND world_id = $3 AND band = 'none' AND appends = 0`

@@ -97,7 +97,7 @@ func (i *inspection) read(ctx context.Context, db *postgres.Database, queue func
 const checkPage = 500
 
 // sqlCheckPlaces walks the worlds of which a database has any row, whatever table it
-// stands in. That of the journal skips from world to world.
+// stands in. Those of journals and their entry ids skip from world to world.
 const sqlCheckPlaces = `
 SELECT p.number, p.world_id, EXISTS (SELECT FROM worlds w WHERE w.tenant_id = $1 AND w.number = p.number AND w.world_id = p.world_id)
   FROM ((SELECT w.number, w.world_id FROM worlds w
@@ -111,6 +111,18 @@ SELECT p.number, p.world_id, EXISTS (SELECT FROM worlds w WHERE w.tenant_id = $1
                 SELECT j.number, j.world_id FROM journal j
                  WHERE j.tenant_id = $1 AND (j.number, j.world_id) > (s.number, s.world_id) ORDER BY j.tenant_id, j.number, j.world_id LIMIT 1) n)
          SELECT s.number, s.world_id FROM step s LIMIT $4)
+        UNION
+        (WITH RECURSIVE step AS (
+            (SELECT i.number, i.world_id FROM entry_ids i
+              WHERE i.tenant_id = $1 AND (i.number, i.world_id) > ($2, $3) ORDER BY i.tenant_id, i.number, i.world_id LIMIT 1)
+            UNION ALL
+            SELECT n.number, n.world_id FROM step s CROSS JOIN LATERAL (
+                SELECT i.number, i.world_id FROM entry_ids i
+                 WHERE i.tenant_id = $1 AND (i.number, i.world_id) > (s.number, s.world_id) ORDER BY i.tenant_id, i.number, i.world_id LIMIT 1) n)
+         SELECT s.number, s.world_id FROM step s LIMIT $4)
+        UNION
+        (SELECT DISTINCT e.number, e.world_id FROM lease_epochs e
+          WHERE e.tenant_id = $1 AND (e.number, e.world_id) > ($2, $3) ORDER BY e.number, e.world_id LIMIT $4)
         UNION
         (SELECT DISTINCT r.number, r.world_id FROM append_rejections r
           WHERE r.tenant_id = $1 AND (r.number, r.world_id) > ($2, $3) ORDER BY r.number, r.world_id LIMIT $4)

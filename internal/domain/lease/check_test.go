@@ -131,7 +131,7 @@ func TestCheck_FindsWhatMustNeverBe(t *testing.T) {
 			WITH lost AS (DELETE FROM journal WHERE position > 10)
 			UPDATE worlds SET (position, chain_hash, last_at) = (SELECT position, chain_hash, at FROM journal WHERE position = 10),
 			       granted_position = 9, renewed_position = 9, written_position = 9`,
-			[]string{"checkpoint_broken arena 13", "head_differs arena 10"}},
+			[]string{"checkpoint_broken arena 13", "entry_id_wrong arena 11", "epoch_wrong arena 12", "head_differs arena 10"}},
 		{"the head is set back", `UPDATE worlds SET position = position - 1`,
 			[]string{"journal_long arena 13", "checkpoint_broken arena 13", "head_differs arena 12"}},
 		{"the holder is another", `UPDATE worlds SET holder_subject = 'mallory'`, []string{"head_differs arena 13"}},
@@ -141,9 +141,12 @@ func TestCheck_FindsWhatMustNeverBe(t *testing.T) {
 		{"the head is lost", `DELETE FROM worlds`, []string{"head_missing arena 0"}},
 		{"an id is used twice", `UPDATE journal SET entry_id = 'one' WHERE entry_id = 'three'`,
 			[]string{"journal_broken arena 11"}},
-		{"an id leads elsewhere", `UPDATE entry_ids SET position = 2 WHERE entry_id = 'three'`, []string{"entry_id_wrong arena 11"}},
+		{"an id leads elsewhere", `UPDATE entry_ids SET position = 2 WHERE entry_id = 'three'`, []string{"entry_id_wrong arena 11", "entry_id_wrong arena 2"}},
+		{"an id leads to nothing", `INSERT INTO entry_ids SELECT tenant_id, number, world_id, 'four', 99 FROM worlds`, []string{"entry_id_wrong arena 99"}},
+		{"an id stands in another number", `INSERT INTO entry_ids SELECT tenant_id, (number + 1) % 64, world_id, 'four', 1 FROM worlds`, []string{"wrong_bucket arena 0"}},
 		{"an id is lost", `DELETE FROM entry_ids WHERE entry_id = 'three'`, []string{"entry_id_wrong arena 11"}},
 		{"an epoch leads elsewhere", `UPDATE lease_epochs SET position = 2 WHERE epoch = 1`, []string{"epoch_wrong arena 1"}},
+		{"an epoch leads to another's entry", `INSERT INTO lease_epochs SELECT tenant_id, number, world_id, 99, 2 FROM worlds`, []string{"epoch_wrong arena 2"}},
 		{"an epoch is lost", `DELETE FROM lease_epochs WHERE epoch = 1`, []string{"epoch_wrong arena 1"}},
 		{"counted rejections are forgotten", `UPDATE worlds SET rejected = false`, []string{"rejections_forgotten arena 0"}},
 		{"the line is forgotten", `

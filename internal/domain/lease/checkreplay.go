@@ -72,6 +72,9 @@ func (w *inspectedWorld) replay(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := w.strays(ctx); err != nil {
+		return err
+	}
 	return w.compare(r)
 }
 

@@ -165,6 +165,24 @@ func (e NewTenantIdentityState) Valid() bool {
 	}
 }
 
+// Defines values for WorldHeatAdvice.
+const (
+	Handback WorldHeatAdvice = "handback"
+	Spill    WorldHeatAdvice = "spill"
+)
+
+// Valid indicates whether the value is a known member of the WorldHeatAdvice enum.
+func (e WorldHeatAdvice) Valid() bool {
+	switch e {
+	case Handback:
+		return true
+	case Spill:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorldHeatBand.
 const (
 	Hot     WorldHeatBand = "hot"
@@ -1911,7 +1929,9 @@ type World struct {
 
 // WorldHeat defines model for WorldHeat.
 type WorldHeat struct {
-	Band WorldHeatBand `json:"band"`
+	// Advice For whoever holds the world now. Absent for none, and where the world's owner wants none.
+	Advice *WorldHeatAdvice `json:"advice,omitempty"`
+	Band   WorldHeatBand    `json:"band"`
 
 	// MeasuredAt The end of the time that rate and wait are of. Absent with `since`.
 	MeasuredAt *time.Time `json:"measured_at,omitempty"`
@@ -1932,6 +1952,9 @@ type WorldHeat struct {
 	// WorldID Example: north-7
 	WorldID string `json:"world_id"`
 }
+
+// WorldHeatAdvice For whoever holds the world now. Absent for none, and where the world's owner wants none.
+type WorldHeatAdvice string
 
 // WorldHeatBand defines model for WorldHeat.Band.
 type WorldHeatBand string
@@ -3349,7 +3372,8 @@ type ClientInterface interface {
 	// coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
 	// is no need of an Idempotency-Key: after an unknown outcome get the world.
 	//
-	// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+	// 422 `world_id_invalid`; 409 `world_exists`, and 409 `world_retired` for the id of a world
+	// that was deleted.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -3362,7 +3386,8 @@ type ClientInterface interface {
 	// coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
 	// is no need of an Idempotency-Key: after an unknown outcome get the world.
 	//
-	// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+	// 422 `world_id_invalid`; 409 `world_exists`, and 409 `world_retired` for the id of a world
+	// that was deleted.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3386,8 +3411,9 @@ type ClientInterface interface {
 	//
 	// As of the last minute or two. A world gets `warning` at 200 appended entries a second, or
 	// when appends wait for more than 50 ms on average until they are committed, and `hot` at five
-	// times either. Of a hot world that the coordinator holds the journal advises `spill`: take it
-	// over. Of one that a node holds, and that has had no warning for an hour, `handback`.
+	// times either. Of a hot world that the coordinator holds, `advice` is `spill`: take it over.
+	// Of one that a node holds, and that has had no warning for an hour, `handback`. When a world
+	// comes to it, its journal says so once. The node decides.
 	//
 	// Corresponds with GET /v1/worlds/{world_id}/heat (the `GetHeat` operationId).
 	GetHeat(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5356,7 +5382,8 @@ func (c *Client) ListWorlds(ctx context.Context, params *ListWorldsParams, reqEd
 // coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
 // is no need of an Idempotency-Key: after an unknown outcome get the world.
 //
-// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+// 422 `world_id_invalid`; 409 `world_exists`, and 409 `world_retired` for the id of a world
+// that was deleted.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5379,7 +5406,8 @@ func (c *Client) CreateWorldWithBody(ctx context.Context, contentType string, bo
 // coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
 // is no need of an Idempotency-Key: after an unknown outcome get the world.
 //
-// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+// 422 `world_id_invalid`; 409 `world_exists`, and 409 `world_retired` for the id of a world
+// that was deleted.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5433,8 +5461,9 @@ func (c *Client) GetWorld(ctx context.Context, worldID WorldID, reqEditors ...Re
 //
 // As of the last minute or two. A world gets `warning` at 200 appended entries a second, or
 // when appends wait for more than 50 ms on average until they are committed, and `hot` at five
-// times either. Of a hot world that the coordinator holds the journal advises `spill`: take it
-// over. Of one that a node holds, and that has had no warning for an hour, `handback`.
+// times either. Of a hot world that the coordinator holds, `advice` is `spill`: take it over.
+// Of one that a node holds, and that has had no warning for an hour, `handback`. When a world
+// comes to it, its journal says so once. The node decides.
 //
 // Corresponds with GET /v1/worlds/{world_id}/heat (the `GetHeat` operationId).
 func (c *Client) GetHeat(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10444,7 +10473,8 @@ type ClientWithResponsesInterface interface {
 	// coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
 	// is no need of an Idempotency-Key: after an unknown outcome get the world.
 	//
-	// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+	// 422 `world_id_invalid`; 409 `world_exists`, and 409 `world_retired` for the id of a world
+	// that was deleted.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -10457,7 +10487,8 @@ type ClientWithResponsesInterface interface {
 	// coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
 	// is no need of an Idempotency-Key: after an unknown outcome get the world.
 	//
-	// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+	// 422 `world_id_invalid`; 409 `world_exists`, and 409 `world_retired` for the id of a world
+	// that was deleted.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -10485,8 +10516,9 @@ type ClientWithResponsesInterface interface {
 	//
 	// As of the last minute or two. A world gets `warning` at 200 appended entries a second, or
 	// when appends wait for more than 50 ms on average until they are committed, and `hot` at five
-	// times either. Of a hot world that the coordinator holds the journal advises `spill`: take it
-	// over. Of one that a node holds, and that has had no warning for an hour, `handback`.
+	// times either. Of a hot world that the coordinator holds, `advice` is `spill`: take it over.
+	// Of one that a node holds, and that has had no warning for an hour, `handback`. When a world
+	// comes to it, its journal says so once. The node decides.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -16699,7 +16731,8 @@ func (c *ClientWithResponses) ListWorldsWithResponse(ctx context.Context, params
 // coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
 // is no need of an Idempotency-Key: after an unknown outcome get the world.
 //
-// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+// 422 `world_id_invalid`; 409 `world_exists`, and 409 `world_retired` for the id of a world
+// that was deleted.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16718,7 +16751,8 @@ func (c *ClientWithResponses) CreateWorldWithBodyWithResponse(ctx context.Contex
 // coordinator, at epoch 1. The id is the tenant's own choice and is never used again, so there
 // is no need of an Idempotency-Key: after an unknown outcome get the world.
 //
-// 409 `world_exists`, and 409 `world_retired` for the id of a world that was deleted.
+// 422 `world_id_invalid`; 409 `world_exists`, and 409 `world_retired` for the id of a world
+// that was deleted.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16764,8 +16798,9 @@ func (c *ClientWithResponses) GetWorldWithResponse(ctx context.Context, worldID 
 //
 // As of the last minute or two. A world gets `warning` at 200 appended entries a second, or
 // when appends wait for more than 50 ms on average until they are committed, and `hot` at five
-// times either. Of a hot world that the coordinator holds the journal advises `spill`: take it
-// over. Of one that a node holds, and that has had no warning for an hour, `handback`.
+// times either. Of a hot world that the coordinator holds, `advice` is `spill`: take it over.
+// Of one that a node holds, and that has had no warning for an hour, `handback`. When a world
+// comes to it, its journal says so once. The node decides.
 //
 // Returns a wrapper object for the known response body format(s).
 //

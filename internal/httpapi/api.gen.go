@@ -165,6 +165,24 @@ func (e NewTenantIdentityState) Valid() bool {
 	}
 }
 
+// Defines values for WorldHeatAdvice.
+const (
+	Handback WorldHeatAdvice = "handback"
+	Spill    WorldHeatAdvice = "spill"
+)
+
+// Valid indicates whether the value is a known member of the WorldHeatAdvice enum.
+func (e WorldHeatAdvice) Valid() bool {
+	switch e {
+	case Handback:
+		return true
+	case Spill:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorldHeatBand.
 const (
 	Hot     WorldHeatBand = "hot"
@@ -1911,7 +1929,9 @@ type World struct {
 
 // WorldHeat defines model for WorldHeat.
 type WorldHeat struct {
-	Band WorldHeatBand `json:"band"`
+	// Advice For whoever holds the world now. Absent for none, and where the world's owner wants none.
+	Advice *WorldHeatAdvice `json:"advice,omitempty"`
+	Band   WorldHeatBand    `json:"band"`
 
 	// MeasuredAt The end of the time that rate and wait are of. Absent with `since`.
 	MeasuredAt *time.Time `json:"measured_at,omitempty"`
@@ -1932,6 +1952,9 @@ type WorldHeat struct {
 	// WorldID Example: north-7
 	WorldID string `json:"world_id"`
 }
+
+// WorldHeatAdvice For whoever holds the world now. Absent for none, and where the world's owner wants none.
+type WorldHeatAdvice string
 
 // WorldHeatBand defines model for WorldHeat.Band.
 type WorldHeatBand string

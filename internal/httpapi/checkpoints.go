@@ -61,5 +61,9 @@ func (s *server) GetHeat(ctx context.Context, request GetHeatRequestObject) (Get
 	if !heat.Since.IsZero() {
 		answer.Since, answer.MeasuredAt = &heat.Since, &heat.MeasuredAt
 	}
+	if heat.Advice != "" {
+		advice := WorldHeatAdvice(heat.Advice)
+		answer.Advice = &advice
+	}
 	return GetHeat200JSONResponse(answer), nil
 }

@@ -28,7 +28,7 @@ func (f *fakeCoordinator) Checkpoint(ctx context.Context, scope tenancy.Scope, w
 func (f *fakeCoordinator) Heat(ctx context.Context, _ tenancy.Scope, world string) (lease.Heat, error) {
 	heat := lease.Heat{World: world, Band: lease.BandNone}
 	if !f.hosted {
-		heat = lease.Heat{World: world, Band: lease.BandHot, Rate: 1200.5, Wait: 12 * time.Millisecond,
+		heat = lease.Heat{World: world, Band: lease.BandHot, Advice: lease.AdviseSpill, Rate: 1200.5, Wait: 12 * time.Millisecond,
 			Since: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), MeasuredAt: time.Date(2026, 11, 30, 12, 5, 0, 0, time.UTC)}
 	}
 	return heat, f.called(ctx, world)
@@ -72,7 +72,7 @@ func TestHeat_SaysSinceWhenIfAnybodyWatches(t *testing.T) {
 	t.Parallel()
 	a := newTestAPI(t, testOptions{})
 	for hosted, want := range map[bool]string{
-		false: `{"band":"hot","measured_at":"2026-11-30T12:05:00Z","rate":1200.5,"since":"2026-11-30T12:00:00Z","wait_seconds":0.012,"world_id":"north-7"}`,
+		false: `{"advice":"spill","band":"hot","measured_at":"2026-11-30T12:05:00Z","rate":1200.5,"since":"2026-11-30T12:00:00Z","wait_seconds":0.012,"world_id":"north-7"}`,
 		true:  `{"band":"none","rate":0,"wait_seconds":0,"world_id":"north-7"}`,
 	} {
 		a.coordinator.hosted = hosted

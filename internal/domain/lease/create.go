@@ -32,7 +32,7 @@ SELECT ` + headColumns + `
 func (s *Service) CreateWorld(ctx context.Context, scope tenancy.Scope, id string, policy Policy) (World, error) {
 	ref, err := refOf(id)
 	if err != nil {
-		return World{}, err
+		return World{}, at(err, "/world_id")
 	}
 	var made *locked
 	var standing *head

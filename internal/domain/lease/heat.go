@@ -45,6 +45,7 @@ type Heat struct {
 	Rate       float64       // appended entries a second
 	Wait       time.Duration // of an append from its arrival until it was committed, on average
 	MeasuredAt time.Time     // the end of the time that rate and wait are of; zero for none
+	Advice     string        // AdviseSpill or AdviseHandback, "" for none
 }
 
 // bandOf judges a time of heatWindow or longer.
@@ -74,6 +75,7 @@ func (s *Service) Heat(ctx context.Context, scope tenancy.Scope, world string) (
 		return Heat{}, errNoWorld
 	}
 	var found *head
+	var now time.Time
 	heat := Heat{World: world, Band: BandNone}
 	e := s.entry(scope.Tenant, ref.number)
 	e.ReadOnly = true
@@ -90,6 +92,7 @@ func (s *Service) Heat(ctx context.Context, scope tenancy.Scope, world string) (
 			}
 			return rows.Err()
 		})
+		tx.QueueNow(&now)
 		return nil
 	})
 	switch {
@@ -98,7 +101,22 @@ func (s *Service) Heat(ctx context.Context, scope tenancy.Scope, world string) (
 	case found == nil || found.Retired:
 		return Heat{}, errNoWorld
 	}
+	heat.advise(&locked{head: *found, now: later(now, found.LastAt)})
 	return heat, nil
+}
+
+// advise tells what there is to say to whoever holds the world now, whether or not
+// the journal has said so yet.
+func (h *Heat) advise(w *locked) {
+	hosted := w.Holder.IsCoordinator() || w.over()
+	calm := h.Band == BandNone && (h.Since.IsZero() || w.now.Sub(h.Since) >= calmFor)
+	switch {
+	case !w.policy.AdviseSpill:
+	case hosted && h.Band == BandHot:
+		h.Advice = AdviseSpill
+	case !hosted && calm:
+		h.Advice = AdviseHandback
+	}
 }
 
 // advise journals an advice, if the world's policy wants any and it is one for

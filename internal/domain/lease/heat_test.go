@@ -124,8 +124,8 @@ func TestHeat_ProcessesAddUpAndASpillIsAdvisedOnce(t *testing.T) {
 	const window = 2 * 60 // seconds, of beat
 	c.beat(t, w, world, both, 300*60)
 	c.beat(t, w, world, both, 300*window)
-	if heat := c.expectBand(t, world, BandWarning); heat.Rate < 250 || heat.Rate > 301 {
-		t.Errorf("%g a second are measured of 300", heat.Rate)
+	if heat := c.expectBand(t, world, BandWarning); heat.Rate < 250 || heat.Rate > 301 || heat.Advice != "" {
+		t.Errorf("%g a second are measured of 300, and %q is advised", heat.Rate, heat.Advice)
 	}
 	if got := c.advices(t, world); len(got) > 0 {
 		t.Errorf("a warning is advised about: %v", got)
@@ -133,7 +133,9 @@ func TestHeat_ProcessesAddUpAndASpillIsAdvisedOnce(t *testing.T) {
 	for range 3 {
 		c.beat(t, w, world, both, 1100*window)
 	}
-	c.expectBand(t, world, BandHot)
+	if heat := c.expectBand(t, world, BandHot); heat.Advice != AdviseSpill {
+		t.Errorf("the advice is %q", heat.Advice)
+	}
 	if got, want := c.advices(t, world), []journal.Advice{{Band: "hot", Advise: AdviseSpill}}; !slices.Equal(got, want) {
 		t.Errorf("advised was %v, want %v", got, want)
 	}
@@ -159,8 +161,8 @@ func TestHeat_AHandbackIsAdvisedWhenAnHourWasCalmAndTheWorldIsForgotten(t *testi
 	c.expectRows(t, 3, `SELECT count(*) FROM world_heat`)
 	c.advance(t, heatWindow)
 	w.sweep(t, TaskHeat, 10)
-	if got := c.advices(t, held); len(got) > 0 {
-		t.Errorf("within the hour %v is advised", got)
+	if got, heat := c.advices(t, held), c.expectBand(t, held, BandNone); len(got) > 0 || heat.Advice != "" {
+		t.Errorf("within the hour %v is advised, and %q", got, heat.Advice)
 	}
 	// The hour is over, and the leases still stand.
 	c.everywhere(t, `UPDATE world_heat SET since = since - interval '1 hour'`)
@@ -177,6 +179,11 @@ func TestHeat_AHandbackIsAdvisedWhenAnHourWasCalmAndTheWorldIsForgotten(t *testi
 	c.expectRows(t, 0, `SELECT count(*) FROM world_heat`)
 	if heat := c.expectBand(t, held, BandNone); !heat.Since.IsZero() {
 		t.Errorf("a world that nobody watches is calm since %v", heat.Since)
+	}
+	for world, want := range map[string]string{held: AdviseHandback, unasked: AdviseHandback, hosted: "", "silent": ""} {
+		if heat := c.expectBand(t, world, BandNone); heat.Advice != want {
+			t.Errorf("%s is advised %q, want %q", world, heat.Advice, want)
+		}
 	}
 }
 

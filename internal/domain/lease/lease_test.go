@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,5 +47,23 @@ func TestALeasesLife(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, kinds(all)); diff != "" {
 		t.Errorf("journal (-want +got):\n%s", diff)
+	}
+}
+
+func TestAWorldsID_HasItsForm(t *testing.T) {
+	t.Parallel()
+	c := newCoordinator(t)
+	for _, id := range []string{"a", "7", "north-7", "a.b_c-d", strings.Repeat("a", 128)} {
+		if world, err := c.CreateWorld(t.Context(), c.scope, id, Policy{}); err != nil || world.ID != id {
+			t.Errorf("%s: %+v, %v", id, world, err)
+		}
+	}
+	for _, id := range []string{"", "-a", ".a", "_a", "A", "a b", "a:b", "a/b", "é", "a\n", strings.Repeat("a", 129)} {
+		_, err := c.CreateWorld(t.Context(), c.scope, id, Policy{})
+		expectCode(t, err, domain.KindInvalid, "world_id_invalid")
+		var refused *domain.Error
+		if !errors.As(err, &refused) || len(refused.Fields) != 1 || refused.Fields[0].Pointer != "/world_id" {
+			t.Errorf("%q is refused at %+v", id, refused)
+		}
 	}
 }

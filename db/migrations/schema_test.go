@@ -101,6 +101,23 @@ func TestWithoutATenant_NothingIsSeen(t *testing.T) {
 	}
 }
 
+// What is a record for good is nobody's to change or to delete: a journal, by what
+// its entries are found, and that a world's id is used up.
+func TestRecordsForGood_AreNobodysToDelete(t *testing.T) {
+	t.Parallel()
+	admin := testkit.Databases(t, 1).Admin(t, "data1")
+	for table, privileges := range map[string]string{
+		"worlds": "DELETE, TRUNCATE", "journal": "UPDATE, DELETE, TRUNCATE", "entry_ids": "UPDATE, DELETE, TRUNCATE", "lease_epochs": "UPDATE, DELETE, TRUNCATE",
+	} {
+		for _, role := range []string{postgres.RoleAPI, postgres.RoleWorker} {
+			var any bool
+			if err := admin.QueryRow(t.Context(), `SELECT has_table_privilege($1, $2, $3)`, role, table, privileges).Scan(&any); err != nil || any {
+				t.Errorf("%s has one of %s on %s: %v", role, privileges, table, err)
+			}
+		}
+	}
+}
+
 func probe(database string) string {
 	if database == "control" {
 		return "tenants"

@@ -145,6 +145,7 @@ ALTER TABLE lease_waiters ENABLE ROW LEVEL SECURITY;
 ALTER TABLE lease_waiters FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON lease_waiters USING (tenant_id = holdfast_tenant());
 CREATE POLICY scanner ON lease_waiters FOR SELECT TO holdfast_scanner USING (true);
-GRANT SELECT, INSERT, UPDATE, DELETE ON worlds, append_rejections, lease_waiters TO holdfast_api, holdfast_worker;
+GRANT SELECT, INSERT, UPDATE ON worlds TO holdfast_api, holdfast_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON append_rejections, lease_waiters TO holdfast_api, holdfast_worker;
 GRANT SELECT, INSERT ON journal, entry_ids, lease_epochs TO holdfast_api, holdfast_worker;
 GRANT SELECT ON worlds, append_rejections, lease_waiters TO holdfast_scanner;

@@ -1,7 +1,7 @@
 # Each target starts what it needs, and ends it. Go and make are enough for all
 # but lint, which also runs a Node program.
 
-.PHONY: dev demo test mutate bench lint generate build devstack
+.PHONY: dev demo test mutate crash bench lint generate build devstack
 
 dev: build ## the stack with the API and the worker, left running; data stays in .holdfast/dev
 	bin/devstack run --keep .holdfast/dev -- bin/demo dev
@@ -15,6 +15,9 @@ test: devstack ## all tests
 
 mutate: devstack ## remove each guard of a lease in turn, and see the tests fail
 	bin/devstack run --databases 3 --durable=false -- go test -tags mutate -run TestMutants -v ./internal/domain/lease
+
+crash: devstack ## kill the database again and again, and judge the histories of worlds
+	HOLDFAST_TEST_CRASH=1 HOLDFAST_TEST_HISTORIES=80 bin/devstack run --databases 3 -- go test -run TestHistoriesUnderFaults -v ./internal/domain/lease
 
 bench: build ## the product beside its references, as ratios
 	bin/devstack run --databases 1 -- bin/holdfast bench identity

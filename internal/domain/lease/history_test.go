@@ -36,7 +36,7 @@ func histories(t *testing.T) int {
 
 // Two processes serve the same worlds while their connections are cut before and
 // behind commits, their backends terminated, one of them is paused, and terms run
-// out. Each world's history is linearizable; no write was accepted outside the lease
+// out; and, where that may be, while the database is killed and comes back. Each world's history is linearizable; no write was accepted outside the lease
 // in force, and none that was acknowledged is lost.
 func TestHistoriesUnderFaults_AreLinearizable(t *testing.T) {
 	t.Parallel()
@@ -124,7 +124,11 @@ func (s *storm) await(requests int) {
 // fail makes one fault.
 func (s *storm) fail() {
 	process := s.processes[s.random.IntN(len(s.processes))]
-	switch s.random.IntN(6) {
+	faults := 6
+	if mayCrash() {
+		faults++
+	}
+	switch s.random.IntN(faults) {
 	case 0:
 		s.awaitTrap(process.network.CutBefore(s.t, commitHeads).Met())
 	case 1:
@@ -143,6 +147,8 @@ func (s *storm) fail() {
 		for _, db := range s.router.Databases() {
 			process.network.Proxy(db.Name).Resume()
 		}
+	case 6:
+		s.crash()
 	default:
 		s.runOut()
 	}

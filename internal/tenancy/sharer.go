@@ -1,6 +1,7 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -14,7 +15,7 @@ import (
 
 const (
 	maxShared    = 256              // decisions a transaction
-	maxWaiting   = 4096             // decisions that wait for the next one
+	maxWaiting   = 4096             // decisions that wait for the next one, unless Limit says otherwise
 	maxUnderWay  = 2                // transactions at once, unless Limit says otherwise
 	worthAnother = 16               // decisions that must wait for a second one to begin
 	flushTimeout = 10 * time.Second // the role's own statement timeout comes first
@@ -78,6 +79,7 @@ func NewSharer[D any](name string, tracer trace.Tracer,
 type Limits[D any] struct {
 	UnderWay int           // at once, but for those that have outlasted patience
 	Patience time.Duration // how long one holds up those that wait
+	Waiting  int           // decisions that wait for the next; the usual number if 0
 	Weight   int           // of the decisions in one; a heavier decision goes alone
 	Weigh    func(*D) int  // nil where decisions have no weight
 }
@@ -128,7 +130,7 @@ func (s *Sharer[D]) enqueue(ctx context.Context, key queueKey, decisions []*D) (
 		q = &queue[D]{}
 		s.queues[key] = q
 	}
-	if len(q.waiting)+len(decisions) > maxWaiting {
+	if len(q.waiting)+len(decisions) > cmp.Or(s.limits.Waiting, maxWaiting) {
 		return nil, domain.Unavailable("overloaded", "Too many requests of this tenant are waiting. Try again.").After(time.Second)
 	}
 	all := make([]*pending[D], len(decisions))

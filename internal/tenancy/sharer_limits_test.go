@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -42,6 +43,24 @@ func TestSharer_KeepsToItsLimits(t *testing.T) {
 		}
 		if diff := cmp.Diff([]int{1, 2, 2, 1, 1, 21}, d.sizes()); diff != "" {
 			t.Errorf("decisions a transaction (-want +got)\n%s", diff)
+		}
+	})
+}
+
+func TestSharer_LetsAsManyWaitAsItsLimitsSay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &deciders{begin: make(chan struct{})}
+		c := newCallers(d)
+		c.sharer.Limit(tenancy.Limits[question]{UnderWay: 1, Patience: time.Minute, Waiting: 5000})
+		c.underWay(t, numbersFrom(1, 5000)...)
+		err := c.sharer.Do(t.Context(), c.db, c.tenant, &question{})
+		wantCode(t, err, domain.KindUnavailable, "overloaded")
+		close(d.begin)
+		for asked, err := range c.wait() {
+			if err != nil {
+				t.Fatalf("%d got %v", asked, err)
+			}
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,4 +37,30 @@ func TestAnAppend_IsRefusedWhileTooMuchWaits(t *testing.T) {
 	if err != nil || len(receipt.Positions) != 2 || receipt.Positions[0] != 3 {
 		t.Errorf("once there is room: %+v, %v", receipt, err)
 	}
+}
+
+// Many nodes may renew all that they have at once, and an append beside them has
+// its turn.
+func TestRenewals_OfManyNodesAtOnceCrowdNobodyOut(t *testing.T) {
+	t.Parallel()
+	c := newCoordinator(t)
+	world := c.world(t, "arena")
+	lease := c.take(t, world)
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			renewed, err := c.RenewAll(t.Context(), c.scope, slices.Repeat([]Renew{{world, lease}}, MaxRenewals))
+			if err != nil {
+				t.Error(err)
+			}
+			for _, r := range renewed {
+				if r.Err != nil {
+					t.Error(r.Err)
+					return
+				}
+			}
+		})
+	}
+	c.write(t, world, &lease, "", "beside them")
+	all.Wait()
 }

@@ -28,8 +28,9 @@ const (
 	maxRequestID   = 64               // bytes
 	maxReason      = 200              // characters
 	coalesce       = 10 * time.Second // between two journaled rejections of one principal
-	maxWaitedBytes = 32 << 20         // of payloads that wait, of one tenant on one database
-	maxFlushBytes  = 4 << 20          // of payloads in one transaction
+	maxWaitedBytes = 32 << 20         // of entries that wait, of one tenant on one database
+	maxWaiting     = 32 * MaxRenewals // decisions that wait, likewise: many nodes renew at once, and others append
+	maxFlushBytes  = 4 << 20          // of entries in one transaction
 	maxFlushTime   = 2 * time.Second  // behind which a transaction no longer holds up the next
 	busyTimeout    = 5 * time.Second  // for a head that another process holds
 )
@@ -99,7 +100,7 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 	s.notifier = newNotifier(router, s.hub, options.Log)
 	s.poller = newPoller(router, s.entry, s.hub, options.PollEvery)
 	// A second transaction beside a slow one of our own would find its heads locked.
-	limits := tenancy.Limits[decision]{UnderWay: 1, Patience: maxFlushTime, Weight: maxFlushBytes, Weigh: (*decision).weight}
+	limits := tenancy.Limits[decision]{UnderWay: 1, Patience: maxFlushTime, Waiting: maxWaiting, Weight: maxFlushBytes, Weigh: (*decision).weight}
 	s.deciding = tenancy.NewSharer("lease.decide", s.tracer, s.decideBeside).Limit(limits)
 	s.queueing = tenancy.NewSharer("lease.decide_in_turn", s.tracer, s.decideInTurn).Limit(limits)
 	return s

@@ -57,8 +57,8 @@ CREATE TABLE world_heat (
 -- that changes with an append.
 CREATE INDEX worlds_by_number ON worlds ((number::integer), tenant_id, world_id) WHERE NOT retired;
 CREATE INDEX append_rejections_due ON append_rejections ((number::integer), journaled_at);
-CREATE INDEX lease_waiters_by_number ON lease_waiters ((number::integer), tenant_id, world_id);
-CREATE INDEX world_heat_by_number ON world_heat ((number::integer), tenant_id, world_id);
+CREATE INDEX lease_waiters_by_number ON lease_waiters ((number::integer));
+CREATE INDEX world_heat_by_number ON world_heat ((number::integer), measured_at);
 
 ALTER TABLE lease_sweeps ENABLE ROW LEVEL SECURITY;
 ALTER TABLE lease_sweeps FORCE ROW LEVEL SECURITY;

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // TestCheckPlans_ReadAPageInItsOrder holds the statements of a check to reading
@@ -32,19 +34,19 @@ func TestCheckPlans_ReadAPageInItsOrder(t *testing.T) {
 	}
 	check := func(when string) {
 		for sql, page := range pages {
-			plan := d.genericPlan(t, sql)
+			plan := testkit.GenericPlan(t, d.router.Databases()[0].Pool, sql)
 			entered := regexp.MustCompile(`Index Cond: .*ROW\(` + page.place + `\) > ROW\(`).MatchString(plan)
 			if !entered || strings.Contains(plan, "Sort") {
 				t.Errorf("%s:%s\nis planned as\n%s\nwant an index entered behind (%s), and no sort", when, sql, plan, page.place)
 			}
 			for _, column := range page.beside {
-				if !onIndex(plan, column) {
+				if !testkit.OnIndex(plan, column) {
 					t.Errorf("%s:%s\nis planned as\n%s\nwant an index searched by %s", when, sql, plan, column)
 				}
 			}
 		}
 		for sql, column := range keyed {
-			if plan := d.genericPlan(t, sql); !onIndex(plan, column) {
+			if plan := testkit.GenericPlan(t, d.router.Databases()[0].Pool, sql); !testkit.OnIndex(plan, column) {
 				t.Errorf("%s:%s\nis planned as\n%s\nwant an index searched by %s", when, sql, plan, column)
 			}
 		}

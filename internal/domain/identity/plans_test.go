@@ -1,14 +1,9 @@
 package identity
 
 import (
-	"fmt"
-	"regexp"
-	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
-	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // TestPlans_AreOnTheirKeys holds the statements that serve to their indexes, in
@@ -82,7 +77,7 @@ func TestPlans_AreOnTheirKeys(t *testing.T) {
 	}
 	check := func(when string) {
 		for sql, column := range statements {
-			if plan := d.genericPlan(t, sql); !onIndex(plan, column) {
+			if plan := testkit.GenericPlan(t, d.router.Databases()[0].Pool, sql); !testkit.OnIndex(plan, column) {
 				t.Errorf("%s:%s\nis planned as\n%s\nwant an index searched by %s", when, sql, plan, column)
 			}
 		}
@@ -96,40 +91,4 @@ func TestPlans_AreOnTheirKeys(t *testing.T) {
 	check("with some rows")
 	d.everywhere(t, `ANALYZE`)
 	check("with some rows, analyzed")
-}
-
-// onIndex tells that the plan has the column among an index's conditions (with >
-// where it goes on behind a place, with <= where it goes up to one), and reads no
-// table from end to end.
-func onIndex(plan, column string) bool {
-	condition := regexp.MustCompile(`Index Cond: .*\b` + column + ` (=|>|<=) `)
-	return condition.MatchString(plan) && !strings.Contains(plan, "Seq Scan")
-}
-
-func (d *directory) genericPlan(t *testing.T, sql string) string {
-	t.Helper()
-	var plan []string
-	err := pgx.BeginFunc(t.Context(), d.router.Databases()[0].Pool, func(tx pgx.Tx) error {
-		described, err := tx.Conn().Prepare(t.Context(), "", sql)
-		if err != nil {
-			return err
-		}
-		nulls := strings.TrimSuffix(strings.Repeat("NULL, ", len(described.ParamOIDs)), ", ")
-		for _, s := range []string{"SET LOCAL plan_cache_mode = force_generic_plan", "PREPARE planned AS " + sql} {
-			if _, err := tx.Exec(t.Context(), s); err != nil {
-				return err
-			}
-		}
-		rows, _ := tx.Query(t.Context(), fmt.Sprintf("EXPLAIN EXECUTE planned (%s)", nulls), pgx.QueryExecModeSimpleProtocol)
-		plan, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(t.Context(), "DEALLOCATE planned")
-		return err
-	})
-	if err != nil {
-		t.Fatalf("%s: %s: %v", postgres.RoleAPI, sql, err)
-	}
-	return strings.Join(plan, "\n")
 }

@@ -32,7 +32,6 @@ func TestPlans_AreOnTheirKeys(t *testing.T) {
 		sqlReadHeat:         "world_id",
 		sqlTakeHeat:         "world_id",
 		sqlJudgeHeat:        "world_id",
-		sqlForgetHeat:       "world_id",
 		sqlSpillAdvised:     "world_id",
 		sqlSignedEnds:       "world_id",
 		sqlReadEnds:         "world_id",

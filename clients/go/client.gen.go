@@ -1009,8 +1009,21 @@ type JournalActor struct {
 	Type string `json:"type"`
 }
 
-// JournalDetails The kind's own. Of an `entry`, `format`: `json` or `bytes`. Of a lease's, its `epoch` and who
-// has it; term and expiry are absent for the coordinator.
+// JournalDetails The kind's own fields, in RFC 8785 form. Terms are in seconds; term and times are absent
+// where the coordinator has the lease.
+//
+//   - `entry`: `format` (`json` or `bytes`)
+//   - `world_created`, `world_retired`: none
+//   - `lease_handed_off`: `from`, `to` (actors), `epoch`, `term_seconds`, `expires_at`, `activate_by`
+//   - `lease_granted`: `holder` (the coordinator: nodes are handed a lease), `epoch`,
+//     `granted_at_position`
+//   - `lease_activated`: `epoch`, `replayed_position`
+//   - `lease_renewed`: `epoch`, `term_seconds`, `expires_at`
+//   - `lease_revoked`: `epoch`, `reason` (`expiry`, or somebody's words), `by` (an actor),
+//     `renewed_position` (of the renewal that it was decided from)
+//   - `append_rejected`: `holder` (the actor who presented a lease and was refused),
+//     `presented_epoch` (0: none), `current_epoch`, `count`, `first_at`, `last_at`
+//   - `advice`: `band`, `advise`
 //
 // Example: {"format":"bytes"}
 type JournalDetails = json.RawMessage
@@ -1026,8 +1039,21 @@ type JournalEntry struct {
 	// Example: 2026-11-30T12:00:00.000000Z
 	At time.Time `json:"at"`
 
-	// Details The kind's own. Of an `entry`, `format`: `json` or `bytes`. Of a lease's, its `epoch` and who
-	// has it; term and expiry are absent for the coordinator.
+	// Details The kind's own fields, in RFC 8785 form. Terms are in seconds; term and times are absent
+	// where the coordinator has the lease.
+	//
+	// - `entry`: `format` (`json` or `bytes`)
+	// - `world_created`, `world_retired`: none
+	// - `lease_handed_off`: `from`, `to` (actors), `epoch`, `term_seconds`, `expires_at`, `activate_by`
+	// - `lease_granted`: `holder` (the coordinator: nodes are handed a lease), `epoch`,
+	//   `granted_at_position`
+	// - `lease_activated`: `epoch`, `replayed_position`
+	// - `lease_renewed`: `epoch`, `term_seconds`, `expires_at`
+	// - `lease_revoked`: `epoch`, `reason` (`expiry`, or somebody's words), `by` (an actor),
+	//   `renewed_position` (of the renewal that it was decided from)
+	// - `append_rejected`: `holder` (the actor who presented a lease and was refused),
+	//   `presented_epoch` (0: none), `current_epoch`, `count`, `first_at`, `last_at`
+	// - `advice`: `band`, `advise`
 	//
 	//
 	// Example: {"format":"bytes"}
@@ -11188,6 +11214,7 @@ func (r ListAccountsResponse) ContentType() string {
 
 // CreateAccountResponse201Headers the declared response headers of an HTTP 201 response for CreateAccount
 type CreateAccountResponse201Headers struct {
+	CacheControl       string
 	ETag               string
 	IdempotentReplayed *string
 }
@@ -17626,6 +17653,13 @@ func ParseCreateAccountResponse(rsp *http.Response) (*CreateAccountResponse, err
 	switch {
 	case rsp.StatusCode == 201:
 		var headers CreateAccountResponse201Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
 		if values := rsp.Header.Values("ETag"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {

@@ -22,7 +22,7 @@ func (s *server) CreateAccount(ctx context.Context, request CreateAccountRequest
 	}
 	return CreateAccount201JSONResponse{
 		Body:    createdAccount(created),
-		Headers: CreateAccount201ResponseHeaders{ETag: etag(created.Account.Revision), IdempotentReplayed: replayed(created.Replayed)},
+		Headers: CreateAccount201ResponseHeaders{ETag: etag(created.Account.Revision), IdempotentReplayed: replayed(created.Replayed), CacheControl: noStore},
 	}, nil
 }
 

@@ -1009,8 +1009,21 @@ type JournalActor struct {
 	Type string `json:"type"`
 }
 
-// JournalDetails The kind's own. Of an `entry`, `format`: `json` or `bytes`. Of a lease's, its `epoch` and who
-// has it; term and expiry are absent for the coordinator.
+// JournalDetails The kind's own fields, in RFC 8785 form. Terms are in seconds; term and times are absent
+// where the coordinator has the lease.
+//
+//   - `entry`: `format` (`json` or `bytes`)
+//   - `world_created`, `world_retired`: none
+//   - `lease_handed_off`: `from`, `to` (actors), `epoch`, `term_seconds`, `expires_at`, `activate_by`
+//   - `lease_granted`: `holder` (the coordinator: nodes are handed a lease), `epoch`,
+//     `granted_at_position`
+//   - `lease_activated`: `epoch`, `replayed_position`
+//   - `lease_renewed`: `epoch`, `term_seconds`, `expires_at`
+//   - `lease_revoked`: `epoch`, `reason` (`expiry`, or somebody's words), `by` (an actor),
+//     `renewed_position` (of the renewal that it was decided from)
+//   - `append_rejected`: `holder` (the actor who presented a lease and was refused),
+//     `presented_epoch` (0: none), `current_epoch`, `count`, `first_at`, `last_at`
+//   - `advice`: `band`, `advise`
 //
 // Example: {"format":"bytes"}
 type JournalDetails = json.RawMessage
@@ -1026,8 +1039,21 @@ type JournalEntry struct {
 	// Example: 2026-11-30T12:00:00.000000Z
 	At time.Time `json:"at"`
 
-	// Details The kind's own. Of an `entry`, `format`: `json` or `bytes`. Of a lease's, its `epoch` and who
-	// has it; term and expiry are absent for the coordinator.
+	// Details The kind's own fields, in RFC 8785 form. Terms are in seconds; term and times are absent
+	// where the coordinator has the lease.
+	//
+	// - `entry`: `format` (`json` or `bytes`)
+	// - `world_created`, `world_retired`: none
+	// - `lease_handed_off`: `from`, `to` (actors), `epoch`, `term_seconds`, `expires_at`, `activate_by`
+	// - `lease_granted`: `holder` (the coordinator: nodes are handed a lease), `epoch`,
+	//   `granted_at_position`
+	// - `lease_activated`: `epoch`, `replayed_position`
+	// - `lease_renewed`: `epoch`, `term_seconds`, `expires_at`
+	// - `lease_revoked`: `epoch`, `reason` (`expiry`, or somebody's words), `by` (an actor),
+	//   `renewed_position` (of the renewal that it was decided from)
+	// - `append_rejected`: `holder` (the actor who presented a lease and was refused),
+	//   `presented_epoch` (0: none), `current_epoch`, `count`, `first_at`, `last_at`
+	// - `advice`: `band`, `advise`
 	//
 	//
 	// Example: {"format":"bytes"}
@@ -4913,6 +4939,7 @@ type CreateAccountResponseObject interface {
 }
 
 type CreateAccount201ResponseHeaders struct {
+	CacheControl       string
 	ETag               string
 	IdempotentReplayed *string
 }
@@ -4929,6 +4956,7 @@ func (response CreateAccount201JSONResponse) VisitCreateAccountResponse(w http.R
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
 	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	if response.Headers.IdempotentReplayed != nil {
 		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))

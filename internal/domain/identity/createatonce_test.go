@@ -283,3 +283,27 @@ func TestCreationsAtOnceAndStepByStep_AreOneDirectory(t *testing.T) {
 	d.expectState(t, stateOf(req, far))
 	d.checkInvariants(t, true)
 }
+
+// A repeated creation shows the code of the email change that began with it, and
+// none of one that was begun since.
+func TestRepeatedCreation_ShowsNoLaterChangesCode(t *testing.T) {
+	t.Parallel()
+	d := newDirectory(t, Options{})
+	email := "ada@example.com"
+	req := CreateAccount{Handle: "ada", Email: &email, IdempotencyKey: "a key"}
+	first, err := d.Create(t.Context(), d.scope, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := d.Create(t.Context(), d.scope, req)
+	if err != nil || !cmp.Equal(again.EmailChange, first.EmailChange, cmp.AllowUnexported(Email{})) {
+		t.Errorf("the repeated creation shows %+v, %v; want %+v", again.EmailChange, err, first.EmailChange)
+	}
+	if _, err := d.BeginEmailChange(t.Context(), d.scope, first.Account.ID, BeginEmailChange{Email: "eve@example.com"}); err != nil {
+		t.Fatal(err)
+	}
+	again, err = d.Create(t.Context(), d.scope, req)
+	if err != nil || !again.Replayed || again.EmailChange != nil {
+		t.Errorf("behind another change it shows %+v, %v", again.EmailChange, err)
+	}
+}

@@ -106,7 +106,13 @@ func (s *Service) replay(ctx context.Context, tenant domain.TenantID, asked, fou
 		return Created{}, errDeleted
 	}
 	change, err := s.pendingEmailChange(ctx, tenant, found.ID)
-	return Created{Account: found.Account, Replayed: true, EmailChange: change}, err
+	if err != nil {
+		return Created{}, err
+	}
+	if change != nil && !change.ExpiresAt.Equal(found.CreatedAt.Add(emailChangeTerm)) {
+		change = nil // begun since, and its code is for whoever began it
+	}
+	return Created{Account: found.Account, Replayed: true, EmailChange: change}, nil
 }
 
 // helpEarlier looks into an earlier request with the same key that has not

@@ -20,9 +20,10 @@ func newLeaseRevoke(r *remote) *cobra.Command {
 		Long: "Take a world's lease from the node that has it: the coordinator is the writer again, at the next\n" +
 			"epoch, and whatever the node still sends is refused. The reason and the operator stay in the\n" +
 			"tenant's journal.\n\n" +
-			"It looks first, says what it saw, asks on a terminal, and revokes that lease and no later one. If\n" +
-			"the lease is renewed or changes hands meanwhile, nothing is revoked. With --epoch and\n" +
-			"--renewed-position it revokes what lease show has shown instead, and neither looks nor asks.\n\n" +
+			"It looks first, says what it saw, asks on a terminal (elsewhere it demands --yes), and revokes that\n" +
+			"lease and no later one. If the lease is renewed or changes hands meanwhile, nothing is revoked. With\n" +
+			"--epoch and --renewed-position it revokes what lease show has shown instead, and neither looks nor\n" +
+			"asks.\n\n" +
 			"It takes the scope operator:tenants, and looking takes operator:read.",
 		Args: arguments("TENANT", "WORLD"),
 	}
@@ -36,7 +37,11 @@ func newLeaseRevoke(r *remote) *cobra.Command {
 			out := command.ErrOrStderr()
 			fmt.Fprintf(out, "World %s: %s has the lease of epoch %d, renewed at position %d, until %s.\n",
 				look.WorldID, holderOf(look.Holder), look.Epoch, *look.RenewedPosition, whenever(look.ExpiresAt))
-			if in := command.InOrStdin(); !yes && isTerminal(in) {
+			switch in := command.InOrStdin(); {
+			case yes:
+			case !isTerminal(in):
+				return answer{}, errors.New("nothing was revoked: there is no terminal to ask on. Say --yes to revoke what stands")
+			default:
 				if err := confirm(ctx, in, out, "Revoke it?"); err != nil {
 					return answer{}, fmt.Errorf("nothing was revoked: %w", err)
 				}

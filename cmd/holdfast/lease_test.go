@@ -119,7 +119,7 @@ RENEWED POSITION  2
 	must(t, err)
 	want := *seen.JSON200
 	want.RemainingMs, want.At = shown.RemainingMs, shown.At // time goes on
-	if diff := cmp.Diff(want, shown); diff != "" || *shown.RenewedPosition != 4 {
+	if diff := cmp.Diff(want, shown); diff != "" || *shown.RenewedPosition != 5 {
 		t.Errorf("(-the tenant sees +the operator sees):\n%s", diff)
 	}
 }
@@ -157,15 +157,15 @@ func TestLeaseRevoke_TakesTheLeaseThatItLookedAt(t *testing.T) {
 	s := serve(t, "data1")
 	n := s.node(t, "acme").hold(t)
 	got := execute(t, s.as(s.operatorKey), "lease", "revoke", n.tenant, n.world, "--reason", "It hangs.", "--yes")
-	said := regexp.MustCompile(`^World north-7: principal holdfast ` + n.principal + ` has the lease of epoch 2, renewed at position 2, until 20\S+Z\.\n$`)
-	const writer = "WORLD     north-7\nHOLDER    coordinator\nEPOCH     3\nPOSITION  5\n"
+	said := regexp.MustCompile(`^World north-7: principal holdfast ` + n.principal + ` has the lease of epoch 2, renewed at position 4, until 20\S+Z\.\n$`)
+	const writer = "WORLD     north-7\nHOLDER    coordinator\nEPOCH     3\nPOSITION  6\n"
 	if got.code != exitOK || got.stdout != writer || !said.MatchString(got.stderr) {
 		t.Errorf("lease revoke: %+v", got)
 	}
 	if err := n.renew(t); !holdfast.IsCode(err, "fenced") {
 		t.Errorf("the node renews behind it: %v", err)
 	}
-	page, err := n.ReadJournalWithResponse(t.Context(), n.world, &holdfast.ReadJournalParams{After: new(int64(3))})
+	page, err := n.ReadJournalWithResponse(t.Context(), n.world, &holdfast.ReadJournalParams{After: new(int64(4))})
 	must(t, err)
 	if text := string(page.Body); !strings.Contains(text, `"reason":"It hangs."`) || !strings.Contains(text, `"type":"operator"`) {
 		t.Errorf("the journal says %s", text)
@@ -189,9 +189,9 @@ func TestLeaseRevoke_RenewedInBetween_DoesNothingAndSaysSo(t *testing.T) {
 	t.Cleanup(between.Close)
 	environ := []string{"HOLDFAST_URL=" + between.URL, "HOLDFAST_API_KEY=" + s.operatorKey}
 	says := refused(t, environ, exitFailed, "lease", "revoke", n.tenant, n.world, "--reason", "It hangs.", "--yes")
-	want := regexp.MustCompile(`renewed at position 2, until \S+
+	want := regexp.MustCompile(`renewed at position 4, until \S+
 holdfast: The lease has changed since it was looked at. Nothing was revoked; look again. \(lease_changed, request \S+\)
-It is of epoch 2 now, renewed at position 4. Look again: holdfast lease show ` + n.tenant + ` north-7
+It is of epoch 2 now, renewed at position 5. Look again: holdfast lease show ` + n.tenant + ` north-7
 If it still has to go: holdfast lease revoke ` + n.tenant + ` north-7 --reason … --yes
 `)
 	if !want.MatchString(says) {
@@ -204,15 +204,15 @@ func TestLeaseRevoke_OfAnEarlierLook_NeitherLooksNorAsks(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "data1")
 	n := s.node(t, "acme").hold(t)
-	must(t, n.renew(t)) // position 4
+	must(t, n.renew(t)) // position 5
 	revoke := []string{"lease", "revoke", n.tenant, n.world, "--reason", "It hangs.", "--epoch", "2", "--renewed-position"}
-	if says := refused(t, s.as(s.operatorKey), exitFailed, append(revoke, "2")...); !strings.Contains(says, "(lease_changed, ") {
+	if says := refused(t, s.as(s.operatorKey), exitFailed, append(revoke, "4")...); !strings.Contains(says, "(lease_changed, ") {
 		t.Errorf("of a look before a renewal: %s", says)
 	}
-	if done := told[holdfast.WriterChange](t, s, append(revoke, "4")...); done.Epoch != 3 || done.Holder.Type != "coordinator" {
+	if done := told[holdfast.WriterChange](t, s, append(revoke, "5")...); done.Epoch != 3 || done.Holder.Type != "coordinator" {
 		t.Errorf("it gives %+v", done)
 	}
-	if says := refused(t, s.as(s.operatorKey), exitFailed, append(revoke, "4")...); !strings.Contains(says, "(lease_not_held, ") {
+	if says := refused(t, s.as(s.operatorKey), exitFailed, append(revoke, "5")...); !strings.Contains(says, "(lease_not_held, ") {
 		t.Errorf("again: %s", says)
 	}
 }
@@ -252,4 +252,16 @@ func TestLease_ErrorsAreInPlainWords(t *testing.T) {
 			t.Errorf("%s: it says\n%s\nwant %s", name, says, c.says)
 		}
 	}
+}
+
+// Where nobody can be asked, nothing is revoked unasked.
+func TestLeaseRevoke_WithoutATerminal_DemandsYes(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "data1")
+	n := s.node(t, "acme").hold(t)
+	says := refused(t, s.as(s.operatorKey), exitFailed, "lease", "revoke", n.tenant, n.world, "--reason", "It hangs.")
+	if !strings.Contains(says, "nothing was revoked: there is no terminal to ask on. Say --yes") {
+		t.Errorf("it says %s", says)
+	}
+	n.expectHeld(t, "unasked")
 }

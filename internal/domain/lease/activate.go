@@ -13,7 +13,8 @@ var errReplayMismatch = domain.Conflict("replay_mismatch",
 
 // Activate lets the holder write, once it shows that it has replayed the journal
 // through the handoff that made it the holder: the position, and the chain hash
-// there, which only the journal tells. Repeated, it changes nothing.
+// there, which only the journal tells. A term that was cut short by the time to
+// activate is whole from then on. Repeated, it changes nothing.
 //
 // Errors: not found, conflict replay_mismatch, fenced, lease_expired, unavailable,
 // outcome unknown.
@@ -28,6 +29,9 @@ func (s *Service) Activate(ctx context.Context, scope tenancy.Scope, world strin
 		}
 		if !w.Activated {
 			w.note(journal.KindLeaseActivated, w.Epoch, caller, journal.Activated{Epoch: w.Epoch, ReplayedPosition: replayed})
+			if w.ExpiresAt.Equal(w.ActivateBy) {
+				w.renew(caller) // the time to activate cut the term short
+			}
 		}
 		return nil
 	})

@@ -17,7 +17,13 @@ type Authority struct {
 
 func (w *locked) errFenced() *domain.Error {
 	return domain.Conflict("fenced",
-		"Another writer has the lease of this world. Stop writing, and read the journal from its last lease entry on.").
+		"What was presented isn't the lease in force. Stop writing, and read the journal from its last lease entry on.").
+		With("epoch", w.Epoch).With("holder", w.Holder)
+}
+
+func (w *locked) errNoLease() *domain.Error {
+	return domain.Conflict("fenced",
+		"A node has the lease of this world, and the request presents none. The node's own requests carry it in Holdfast-Lease; nobody else can write now.").
 		With("epoch", w.Epoch).With("holder", w.Holder)
 }
 
@@ -38,7 +44,7 @@ func (w *locked) errNotActivated() *domain.Error {
 func (w *locked) holds(caller journal.Actor, a *Authority) error {
 	switch {
 	case a == nil:
-		return w.errFenced()
+		return w.errNoLease()
 	case w.Holder.IsCoordinator() && a.Epoch == w.expiredEpoch && a.Epoch == w.Epoch-1:
 		return w.errExpired()
 	case a.Epoch != w.Epoch, caller != w.Holder, !w.opens(a.Secret):

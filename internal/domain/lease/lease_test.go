@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,7 +19,7 @@ func TestALeasesLife(t *testing.T) {
 	world := c.world(t, "arena")
 
 	c.write(t, world, nil, "", "hosted")
-	lease := a.take(t, world)
+	lease := a.hold(t, world)
 	a.write(t, world, &lease, "one", "first")
 	if _, err := a.Renew(t.Context(), a.scope, world, lease); err != nil {
 		t.Error(err)
@@ -66,4 +67,24 @@ func TestAWorldsID_HasItsForm(t *testing.T) {
 			t.Errorf("%q is refused at %+v", id, refused)
 		}
 	}
+}
+
+// Until it is activated a long lease ends with the time to activate it; from then on
+// it has its whole term.
+func TestActivation_MakesATermWhole(t *testing.T) {
+	t.Parallel()
+	c := newClocked(t)
+	a := c.as("a")
+	world := c.world(t, "arena")
+	grant := a.acquire(t, world, Acquire{RequestID: "r", Term: 10 * time.Minute})
+	if grant.Remaining != DefaultReplay {
+		t.Errorf("before the activation %v remain, want %v", grant.Remaining, DefaultReplay)
+	}
+	a.activate(t, grant)
+	c.advance(t, DefaultReplay)
+	state, err := c.Lease(t.Context(), c.scope, c.scope.Tenant, world)
+	if err != nil || state.Holder != actorOf(a.scope) || state.Remaining < 8*time.Minute {
+		t.Errorf("then %v has it for %v more, %v", state.Holder, state.Remaining, err)
+	}
+	c.expectStory(t, world, "1 made by client", "2 handed to a by a", "2 activated by a", "2 renewed by a")
 }

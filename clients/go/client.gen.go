@@ -3548,7 +3548,7 @@ type ClientInterface interface {
 	// principal, which is fenced from then on.
 	//
 	// 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
-	// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+	// `lease_awaited`, with Retry-After, while others stand in line, or `line_full` when a thousand do. With `wait_seconds` the
 	// caller stands in line itself for so long, first come, first served, and is answered as
 	// soon as it has the lease. It loses its place when it closes the connection, or the sending
 	// half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
@@ -3571,7 +3571,7 @@ type ClientInterface interface {
 	// principal, which is fenced from then on.
 	//
 	// 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
-	// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+	// `lease_awaited`, with Retry-After, while others stand in line, or `line_full` when a thousand do. With `wait_seconds` the
 	// caller stands in line itself for so long, first come, first served, and is answered as
 	// soon as it has the lease. It loses its place when it closes the connection, or the sending
 	// half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
@@ -5668,7 +5668,7 @@ func (c *Client) GetLease(ctx context.Context, worldID WorldID, params *GetLease
 // principal, which is fenced from then on.
 //
 // 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
-// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+// `lease_awaited`, with Retry-After, while others stand in line, or `line_full` when a thousand do. With `wait_seconds` the
 // caller stands in line itself for so long, first come, first served, and is answered as
 // soon as it has the lease. It loses its place when it closes the connection, or the sending
 // half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
@@ -5701,7 +5701,7 @@ func (c *Client) AcquireLeaseWithBody(ctx context.Context, worldID WorldID, cont
 // principal, which is fenced from then on.
 //
 // 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
-// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+// `lease_awaited`, with Retry-After, while others stand in line, or `line_full` when a thousand do. With `wait_seconds` the
 // caller stands in line itself for so long, first come, first served, and is answered as
 // soon as it has the lease. It loses its place when it closes the connection, or the sending
 // half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
@@ -10663,7 +10663,7 @@ type ClientWithResponsesInterface interface {
 	// principal, which is fenced from then on.
 	//
 	// 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
-	// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+	// `lease_awaited`, with Retry-After, while others stand in line, or `line_full` when a thousand do. With `wait_seconds` the
 	// caller stands in line itself for so long, first come, first served, and is answered as
 	// soon as it has the lease. It loses its place when it closes the connection, or the sending
 	// half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
@@ -10686,7 +10686,7 @@ type ClientWithResponsesInterface interface {
 	// principal, which is fenced from then on.
 	//
 	// 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
-	// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+	// `lease_awaited`, with Retry-After, while others stand in line, or `line_full` when a thousand do. With `wait_seconds` the
 	// caller stands in line itself for so long, first come, first served, and is answered as
 	// soon as it has the lease. It loses its place when it closes the connection, or the sending
 	// half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
@@ -16988,7 +16988,7 @@ func (c *ClientWithResponses) GetLeaseWithResponse(ctx context.Context, worldID 
 // principal, which is fenced from then on.
 //
 // 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
-// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+// `lease_awaited`, with Retry-After, while others stand in line, or `line_full` when a thousand do. With `wait_seconds` the
 // caller stands in line itself for so long, first come, first served, and is answered as
 // soon as it has the lease. It loses its place when it closes the connection, or the sending
 // half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same
@@ -17017,7 +17017,7 @@ func (c *ClientWithResponses) AcquireLeaseWithBodyWithResponse(ctx context.Conte
 // principal, which is fenced from then on.
 //
 // 409 `lease_held`, with Retry-After, `epoch` and `holder`, while another holds it, and 409
-// `lease_awaited`, with Retry-After, while others stand in line. With `wait_seconds` the
+// `lease_awaited`, with Retry-After, while others stand in line, or `line_full` when a thousand do. With `wait_seconds` the
 // caller stands in line itself for so long, first come, first served, and is answered as
 // soon as it has the lease. It loses its place when it closes the connection, or the sending
 // half of it. 503 `draining`, with Retry-After, when the server is about to stop: the same

@@ -133,12 +133,12 @@ CREATE FUNCTION sweep_worlds_grown(p_number smallint, p_after_tenant uuid, p_aft
     RETURNS TABLE (tenant_id uuid, world_id text, grown boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
     BEGIN ATOMIC
-        SELECT w.tenant_id, w.world_id, g.state = 'open' AND w.position > coalesce(c.position, 0)
+        SELECT w.tenant_id, w.world_id, coalesce(g.state = 'open', false) AND w.position > coalesce(c.position, 0)
           FROM (SELECT w.* FROM worlds w
                  WHERE w.number::integer = p_number::integer AND NOT w.retired
                    AND (w.tenant_id, w.world_id) > (p_after_tenant, p_after_world)
                  ORDER BY w.tenant_id, w.world_id LIMIT p_limit) w
-          JOIN tenant_gates g ON g.tenant_id = w.tenant_id
+          LEFT JOIN tenant_gates g ON g.tenant_id = w.tenant_id
           LEFT JOIN LATERAL (SELECT c.position FROM checkpoints c
                               WHERE c.tenant_id = w.tenant_id AND c.number = w.number AND c.world_id = w.world_id
                               ORDER BY c.tenant_id, c.number, c.world_id, c.position DESC LIMIT 1) c ON true

@@ -76,7 +76,7 @@ var errAwaited = domain.Conflict("lease_awaited",
 // to go on waiting. A repeated request id gets the lease that it got before, while
 // that stands.
 //
-// Errors: invalid, not found, conflict lease_held or lease_awaited (retryable),
+// Errors: invalid, not found, conflict lease_held, lease_awaited or line_full (retryable),
 // unavailable, outcome unknown (the same request id finds out).
 func (s *Service) Acquire(ctx context.Context, scope tenancy.Scope, world string, req Acquire) (Grant, error) {
 	if err := req.check(); err != nil {
@@ -148,8 +148,8 @@ func (s *Service) tryAcquire(ctx context.Context, scope tenancy.Scope, caller jo
 		if refused := w.mayAcquire(&asked, req.Takeover); refused != nil {
 			// Behind its wait a request keeps its place for as long as one that isn't
 			// heard of: the next with the same id may already be on its way.
-			if waits {
-				w.standInLine(asked)
+			if waits && !w.standInLine(asked) {
+				return errLineFull
 			}
 			return refused
 		}

@@ -37,7 +37,7 @@ type Receipt struct {
 var (
 	errNoEntries  = domain.Invalid("entries_missing", "A request appends at least one entry.").At("/entries")
 	errTooMany    = domain.Invalid("too_many_entries", "A request appends at most 1,000 entries.").At("/entries")
-	errTooLarge   = domain.TooLarge("payloads_too_large", "The payloads of a request have at most 1 MiB together.").At("/entries")
+	errTooLarge   = domain.TooLarge("payloads_too_large", "The payloads of a request have at most 1 MiB together, JSON in its canonical form.").At("/entries")
 	errIDReused   = domain.Conflict("entry_id_reused", "An entry with this id and another payload is in the journal. Ids are used once.")
 	errPartly     = domain.Conflict("entries_partly_known", "Some of the entries are in the journal and some are not. Nothing was written; send those that are not.")
 	errIDTwice    = domain.Invalid("entry_id_twice", "Two entries of a request have the same id.")
@@ -118,13 +118,13 @@ func (req *Append) canonicalize() (size int, err error) {
 			return 0, errIDTwice.At(pointer + "/entry_id")
 		}
 		ids[e.ID] = e.ID != ""
-		if size += len(e.Payload); size > MaxPayload {
-			return 0, errTooLarge
-		}
 		if e.JSON {
 			if e.Payload, err = journal.CanonicalJSON(e.Payload); err != nil {
 				return 0, at(err, pointer+"/json")
 			}
+		}
+		if size += len(e.Payload); size > MaxPayload { // as it is kept: JSON may grow
+			return 0, errTooLarge
 		}
 	}
 	return size, nil

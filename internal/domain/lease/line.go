@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
@@ -51,22 +52,37 @@ func (w *locked) first() *waiter {
 	return nil
 }
 
-// standInLine keeps the caller's place, or gives it one at the end.
-func (w *locked) standInLine(asked waiter) {
-	asked.aliveUntil, asked.changed = w.now.Add(waitsFor), true
-	asked.ticket = 1
+// maxWaiters bounds a world's line.
+const maxWaiters = 1000
+
+var errLineFull = domain.Conflict("line_full", "A thousand callers stand in line for this lease already. Try again later.").After(10 * time.Second)
+
+// standInLine keeps the caller's place, or gives it one at the end. It tells whether
+// there was room. A waiter that was heard of lately is not written anew.
+func (w *locked) standInLine(asked waiter) bool {
+	asked.aliveUntil, asked.changed, asked.ticket = w.now.Add(waitsFor), true, 1
+	standing := 0
 	for i := range w.waiters {
 		waiting := &w.waiters[i]
-		if !waiting.gone && waiting.is(asked.caller, asked.requestID) {
-			asked.ticket = waiting.ticket
-			*waiting = asked
-			w.awaited, w.changed = true, true
-			return
-		}
 		asked.ticket = max(asked.ticket, waiting.ticket+1)
+		if waiting.gone {
+			continue
+		}
+		if !waiting.is(asked.caller, asked.requestID) {
+			standing++
+			continue
+		}
+		asked.ticket = waiting.ticket
+		*waiting = asked
+		w.awaited, w.changed = true, true
+		return true
+	}
+	if standing >= maxWaiters {
+		return false
 	}
 	w.waiters = append(w.waiters, asked)
 	w.awaited, w.changed = true, true
+	return true
 }
 
 // leaveLine takes the caller out of the line, if it stands there.

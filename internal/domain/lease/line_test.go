@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -211,4 +212,29 @@ func TestAWaiter_OfABusyWorld_DoesNotTryWithEachEntry(t *testing.T) {
 	if most := int(wait/tryEvery) + 1; tries > most {
 		t.Errorf("it tried %d times within %v, beside %d entries; want %d at most", tries, wait, wrote, most)
 	}
+}
+
+func TestALineThatIsFull_TakesNobodyElse(t *testing.T) {
+	t.Parallel()
+	c := newCoordinator(t)
+	world := c.world(t, "arena")
+	c.take(t, world)
+	ref, err := refOf(world)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := &decision{world: ref, line: true, decide: func(w *locked) error {
+		for i := range maxWaiters {
+			if !w.standInLine(waiter{caller: actorOf(c.scope), requestID: fmt.Sprint("request-", i), term: DefaultTerm, replay: DefaultReplay}) {
+				t.Errorf("no room for waiter %d", i)
+			}
+		}
+		return nil
+	}}
+	if err := c.decide(t.Context(), c.scope.Tenant, fill); err != nil {
+		t.Fatal(err)
+	}
+	other := c.as("other")
+	_, err = other.Acquire(t.Context(), other.scope, world, Acquire{RequestID: "other", Wait: time.Minute})
+	expectCode(t, err, domain.KindConflict, "line_full")
 }

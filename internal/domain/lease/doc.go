@@ -25,7 +25,7 @@
 //
 // Everything that happens to a world is a decision under its head's lock. Decisions
 // of one tenant on one database that arrive while a transaction is under way go out
-// together in the next, across worlds (decide.go): heads are locked in key order,
+// together in the next, across worlds (decide.go, flush.go): heads are locked in key order,
 // and those that another process holds are left out and asked for again; what the
 // decisions look at and the clock are read behind the locks; the decisions are made
 // in memory, one behind the other; then all entries and heads are written and

@@ -36,7 +36,7 @@ var mutants = []mutant{
 		"if w.over() {", "if false {", "TestALeaseWhoseTimeIsOver"},
 	{"the renewal that a revocation was decided from", "internal/domain/lease/revoke.go",
 		" || w.RenewedPosition != req.RenewedPosition", "", "TestARevocation"},
-	{"that times never decrease", "internal/domain/lease/decide.go",
+	{"that times never decrease", "internal/domain/lease/flush.go",
 		"if w.now.Before(w.LastAt) {", "if false {", "TestTheClockStepsBack"},
 	{"the evidence of a refused append", "internal/domain/lease/append.go",
 		"w.reject(caller, a)", "", "TestAFencedClientInALoop|TestAHolderStoppedPastItsTerm"},

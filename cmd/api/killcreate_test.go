@@ -109,6 +109,8 @@ func (p *app) hearCreate(t *testing.T, a *account, r created) {
 	switch {
 	case r.err == nil:
 		p.hearMade(t, a, r.account)
+	case a.outcome == made && isTaken(r.err):
+		p.hearTaken(t, a, r) // before a request at the same time found the keys free
 	case a.outcome == made: // by a request at the same time
 		if !leavesOpen(r.err) && !mayRetry(r.err) {
 			p.fault(t, a, "it was made, and a creation with its key at the same time got %v", r.err)

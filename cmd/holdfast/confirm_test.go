@@ -84,13 +84,14 @@ func (f writerFunc) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestConfirm_WithoutATerminalNobodyIsAsked(t *testing.T) {
+func TestConfirm_WithoutATerminalNobodyIsAskedAndNothingIsRevoked(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "data1")
 	n := s.node(t, "acme").hold(t)
 	var said strings.Builder
 	stdout, err := s.revoke(t.Context(), n, strings.NewReader(""), &said)
-	if err != nil || !strings.Contains(stdout, "coordinator") || strings.Contains(said.String(), "[y/N]") {
+	if err == nil || stdout != "" || strings.Contains(said.String(), "[y/N]") {
 		t.Errorf("%q, %q, %v", stdout, said.String(), err)
 	}
+	n.expectHeld(t, "unasked")
 }

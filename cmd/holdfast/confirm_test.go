@@ -90,7 +90,7 @@ func TestConfirm_WithoutATerminalNobodyIsAskedAndNothingIsRevoked(t *testing.T) 
 	n := s.node(t, "acme").hold(t)
 	var said strings.Builder
 	stdout, err := s.revoke(t.Context(), n, strings.NewReader(""), &said)
-	if err == nil || stdout != "" || strings.Contains(said.String(), "[y/N]") {
+	if err == nil || !strings.Contains(err.Error(), "Say --yes") || stdout != "" || strings.Contains(said.String(), "[y/N]") {
 		t.Errorf("%q, %q, %v", stdout, said.String(), err)
 	}
 	n.expectHeld(t, "unasked")

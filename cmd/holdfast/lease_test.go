@@ -253,15 +253,3 @@ func TestLease_ErrorsAreInPlainWords(t *testing.T) {
 		}
 	}
 }
-
-// Where nobody can be asked, nothing is revoked unasked.
-func TestLeaseRevoke_WithoutATerminal_DemandsYes(t *testing.T) {
-	t.Parallel()
-	s := serve(t, "data1")
-	n := s.node(t, "acme").hold(t)
-	says := refused(t, s.as(s.operatorKey), exitFailed, "lease", "revoke", n.tenant, n.world, "--reason", "It hangs.")
-	if !strings.Contains(says, "nothing was revoked: there is no terminal to ask on. Say --yes") {
-		t.Errorf("it says %s", says)
-	}
-	n.expectHeld(t, "unasked")
-}

@@ -126,7 +126,7 @@ func (s *Service) World(ctx context.Context, scope tenancy.Scope, id string) (Wo
 var errHeld = domain.Conflict("lease_held", "A node has the lease of this world.")
 
 // RetireWorld ends a world for good. Its id is never used again, so no old token
-// or receipt can match a later journal, and its journal stays readable to nobody.
+// or receipt can match a later journal, and its journal stays, for nobody to read.
 //
 // Errors: not found, conflict lease_held while a node holds, unavailable, outcome
 // unknown.

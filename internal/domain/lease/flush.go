@@ -117,10 +117,7 @@ func (f *flush) look(ctx context.Context, wait bool) error {
 	}
 	for _, t := range f.worlds {
 		if w := t.locked; w != nil {
-			w.now = now.UTC()
-			if w.now.Before(w.LastAt) {
-				w.now = w.LastAt // the clock was set back
-			}
+			w.now = later(now.UTC(), w.LastAt) // the clock may have been set back
 		}
 	}
 	return f.lookBeside(ctx)

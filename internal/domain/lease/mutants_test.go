@@ -37,7 +37,7 @@ var mutants = []mutant{
 	{"the renewal that a revocation was decided from", "internal/domain/lease/revoke.go",
 		" || w.RenewedPosition != req.RenewedPosition", "", "TestARevocation"},
 	{"that times never decrease", "internal/domain/lease/flush.go",
-		"if w.now.Before(w.LastAt) {", "if false {", "TestTheClockStepsBack"},
+		"later(now.UTC(), w.LastAt)", "now.UTC()", "TestTheClockStepsBack"},
 	{"the evidence of a refused append", "internal/domain/lease/append.go",
 		"w.reject(caller, a)", "", "TestAFencedClientInALoop|TestAHolderStoppedPastItsTerm"},
 	{"the look for entry ids that are known", "internal/domain/lease/known.go",

@@ -91,15 +91,12 @@ func (s *Service) createRecord(ctx context.Context, tenant domain.TenantID, c *c
 // tryAtOnce makes the account in one transaction, if one can and nothing is in the
 // way.
 func (s *Service) tryAtOnce(ctx context.Context, tenant domain.TenantID, c *creating) (made bool, err error) {
-	if s.stepwise {
+	db := s.together(c.account)
+	if s.stepwise || db == nil {
 		return false, nil
 	}
 	if c.op, err = creationOf(ctx, c.account); err != nil {
 		return false, err
-	}
-	db := s.together(c.op)
-	if db == nil {
-		return false, nil
 	}
 	if err := s.creatingAtOnce.Do(ctx, db, tenant, c); err != nil || !c.committed {
 		return false, err

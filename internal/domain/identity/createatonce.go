@@ -15,11 +15,11 @@ import (
 // a crash leaves both or neither. If anything stands in its way it leaves nothing,
 // and the steps one by one find out what that is and whether it may be cleared.
 
-// together gives the database where the operation's record and all its new keys
-// stand, or nil if they stand on several.
-func (s *Service) together(op *operation) *postgres.Database {
-	db := s.router.Database(op.record.Number)
-	for _, l := range op.newLinks {
+// together gives the database where an account and all its keys stand, or nil if
+// they stand on several.
+func (s *Service) together(account *accountRow) *postgres.Database {
+	db := s.router.Database(accountRef(account.ID).Number)
+	for _, l := range account.links() {
 		if s.router.Database(l.Number) != db {
 			return nil
 		}

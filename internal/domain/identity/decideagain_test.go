@@ -160,12 +160,12 @@ func TestSteps_MadeAgain_AnswerAnew(t *testing.T) {
 	}
 
 	atOnce := &creating{committed: true}
-	for atOnce.op == nil || d.together(atOnce.op) == nil {
+	for atOnce.account == nil || d.together(atOnce.account) == nil {
 		atOnce.account = &accountRow{Account: Account{ID: domain.NewID[domain.AccountKind](time.Now()), Handle: a.Handle, Attributes: a.Attributes}}
 		atOnce.op, err = creationOf(t.Context(), atOnce.account)
 		do(err)
 	}
-	do(d.createAtOnce(t.Context(), d.together(atOnce.op), tenant, []*creating{atOnce}))
+	do(d.createAtOnce(t.Context(), d.together(atOnce.account), tenant, []*creating{atOnce}))
 	if atOnce.committed {
 		t.Error("an account whose handle is taken is committed at once")
 	}

@@ -114,7 +114,11 @@ func (p *app) hearDecision(t *testing.T, d *device, r decided) {
 	case holdfast.IsCode(r.err, "account_not_found") && (o.by.told.deleted || o.by.opens(deleting)):
 		d.disowned = true
 	case holdfast.IsCode(r.err, "revision_stale") && o.what == labeling && o.lost:
-		if p.readDevice(t, d) == nil && d.opens(labeling) {
+		switch read := p.readDevice(t, d); {
+		case read != nil || !d.opens(labeling):
+		case d.orphaned():
+			d.disowned = true // Holdfast has ended it
+		default:
 			p.fault(t, d, "it is not at %d any more, and nothing has changed it", o.base)
 		}
 	case o.by == nil && d.orphaned() && (holdfast.IsCode(r.err, "revision_stale") || holdfast.IsCode(r.err, "device_not_found")):

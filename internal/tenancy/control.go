@@ -25,6 +25,7 @@ type Store struct {
 // TenantGates is what the store needs of Gates.
 type TenantGates interface {
 	Set(ctx context.Context, tenant domain.TenantID, state GateState) error
+	DemandRecordFormat(ctx context.Context, format int16) error
 }
 
 // NewStore makes the store. The keys must include every server key under which

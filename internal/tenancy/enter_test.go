@@ -34,7 +34,7 @@ func TestEnter_EveryRefusalHasItsKindAndCode(t *testing.T) {
 	must(t, n.gates.Set(t.Context(), importing.Tenant, gate("open", "importing")))
 	n.exec(t, `UPDATE number_gates SET state = 'closed' WHERE number = 8`)
 	n.exec(t, `DELETE FROM number_gates WHERE number = 9`)
-	n.exec(t, `UPDATE number_gates SET record_format = 2 WHERE number = 10`)
+	n.exec(t, `UPDATE number_gates SET record_format = 3 WHERE number = 10`)
 	n.exec(t, `UPDATE number_gates SET lease_rules = 2 WHERE number = 11`)
 	moving := n.at(7)
 	moving.Purpose = tenancy.Move

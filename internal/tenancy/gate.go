@@ -1,6 +1,7 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -15,6 +16,7 @@ type GateState struct {
 	State         string // "open", "suspended", "closed"
 	Layout        string // how its keys are spread over numbers
 	IdentityState string // "open", "importing"
+	RecordFormat  int16  // of new collections: RecordsInSQL (0 is that too), RecordsInObjects
 	Revision      int64  // of the tenant's control row that says so
 }
 
@@ -33,10 +35,11 @@ const sqlLockTenantGate = `SELECT pg_advisory_xact_lock(tenant_gate_lock($1))`
 const sqlSetTenant = `SELECT set_config('holdfast.tenant', $1::uuid::text, true)`
 
 const sqlSetTenantGate = `
-INSERT INTO tenant_gates AS g (tenant_id, state, layout, identity_state, revision)
-VALUES ($1, $2, $3, $4, $5)
+INSERT INTO tenant_gates AS g (tenant_id, state, layout, identity_state, record_format, revision)
+VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (tenant_id) DO UPDATE
-   SET state = excluded.state, layout = excluded.layout, identity_state = excluded.identity_state, revision = excluded.revision
+   SET state = excluded.state, layout = excluded.layout, identity_state = excluded.identity_state,
+       record_format = excluded.record_format, revision = excluded.revision
  WHERE g.revision <= excluded.revision`
 
 // Set puts the tenant's gate into a state on every data database, one after
@@ -58,7 +61,7 @@ func (g *Gates) setOn(ctx context.Context, db *postgres.Database, tenant domain.
 		batch := &pgx.Batch{}
 		batch.Queue(sqlSetTenant, tenant)
 		batch.Queue(sqlLockTenantGate, tenant)
-		batch.Queue(sqlSetTenantGate, tenant, state.State, state.Layout, state.IdentityState, state.Revision)
+		batch.Queue(sqlSetTenantGate, tenant, state.State, state.Layout, state.IdentityState, cmp.Or(state.RecordFormat, RecordsInSQL), state.Revision)
 		return tx.SendBatch(ctx, batch).Close()
 	}))
 }

@@ -28,16 +28,17 @@ type Tenant struct {
 	Layout        string
 	IdentityState string // IdentityOpen, IdentityImporting
 	HandlePolicy  string // "ascii", "unicode"
+	RecordFormat  int16  // of new collections: RecordsInSQL, RecordsInObjects
 	Revision      int64
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 }
 
-const tenantColumns = `tenant_id, name, state, layout, identity_state, handle_policy, revision, created_at, updated_at`
+const tenantColumns = `tenant_id, name, state, layout, identity_state, handle_policy, record_format, revision, created_at, updated_at`
 
 func scanTenant(row pgx.CollectableRow) (Tenant, error) {
 	var t Tenant
-	err := row.Scan(&t.ID, &t.Name, &t.State, &t.Layout, &t.IdentityState, &t.HandlePolicy, &t.Revision, &t.CreatedAt, &t.UpdatedAt)
+	err := row.Scan(&t.ID, &t.Name, &t.State, &t.Layout, &t.IdentityState, &t.HandlePolicy, &t.RecordFormat, &t.Revision, &t.CreatedAt, &t.UpdatedAt)
 	t.CreatedAt, t.UpdatedAt = t.CreatedAt.UTC(), t.UpdatedAt.UTC()
 	return t, err
 }

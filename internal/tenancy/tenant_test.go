@@ -15,7 +15,10 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
-type gateRow struct{ Name, State, Layout, IdentityState string }
+type gateRow struct {
+	Name, State, Layout, IdentityState string
+	RecordFormat                       int16
+}
 
 // gates reads the tenant's gates of all data databases.
 func (in *installation) gates(t testing.TB, tenant domain.TenantID) []gateRow {
@@ -23,7 +26,7 @@ func (in *installation) gates(t testing.TB, tenant domain.TenantID) []gateRow {
 	var gates []gateRow
 	for _, db := range in.first.router.Databases() {
 		gates = append(gates, rows(t, in.databases.Admin(t, db.Name), pgx.RowToStructByPos[gateRow],
-			`SELECT $2::text, state, layout, identity_state FROM tenant_gates WHERE tenant_id = $1`, tenant, db.Name)...)
+			`SELECT $2::text, state, layout, identity_state, record_format FROM tenant_gates WHERE tenant_id = $1`, tenant, db.Name)...)
 	}
 	return gates
 }
@@ -31,7 +34,7 @@ func (in *installation) gates(t testing.TB, tenant domain.TenantID) []gateRow {
 func allGates(state string) []gateRow {
 	var gates []gateRow
 	for _, name := range []string{"data1", "data2", "data3"} {
-		gates = append(gates, gateRow{name, state, domain.Layout, "open"})
+		gates = append(gates, gateRow{name, state, domain.Layout, "open", 1})
 	}
 	return gates
 }
@@ -42,7 +45,7 @@ func TestCreateTenant_OpensItOnEveryDataDatabase(t *testing.T) {
 	got, replayed, err := in.first.store.CreateTenant(t.Context(), in.ada, tenancy.NewTenant{Name: "acme", HandlePolicy: "unicode"})
 	must(t, err)
 	want := tenancy.Tenant{
-		ID: got.ID, Name: "acme", State: "active", Layout: domain.Layout, IdentityState: "open", HandlePolicy: "unicode",
+		ID: got.ID, Name: "acme", State: "active", Layout: domain.Layout, IdentityState: "open", HandlePolicy: "unicode", RecordFormat: 1,
 		Revision: 2, CreatedAt: in.clock.Now(), UpdatedAt: in.clock.Now(),
 	}
 	if diff := cmp.Diff(want, got); diff != "" || replayed {

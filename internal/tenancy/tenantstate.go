@@ -62,7 +62,7 @@ func (s *Store) openTenant(ctx context.Context, t Tenant) (Tenant, error) {
 // gate knows the revision of the row that it follows and never goes back, so it
 // doesn't matter who comes last.
 func (s *Store) settleGates(ctx context.Context, t Tenant) (Tenant, error) {
-	gate := GateState{State: "open", Layout: t.Layout, IdentityState: t.IdentityState, Revision: t.Revision}
+	gate := GateState{State: "open", Layout: t.Layout, IdentityState: t.IdentityState, RecordFormat: t.RecordFormat, Revision: t.Revision}
 	if t.State == TenantSuspended {
 		gate.State = "suspended"
 	}

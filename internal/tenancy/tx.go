@@ -27,7 +27,7 @@ const (
 
 // What this process knows of rules that a data database may require.
 const (
-	knownRecordFormat = 1
+	knownRecordFormat = RecordsInObjects
 	knownLeaseRules   = 1
 )
 

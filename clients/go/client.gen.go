@@ -1747,6 +1747,11 @@ type RecordCount struct {
 	Status string `json:"status"`
 }
 
+// RecordFormat What new collections begin at: 1 keeps bodies in the database, 2 in the object store.
+//
+// Example: 1
+type RecordFormat = int16
+
 // Recovery defines model for Recovery.
 type Recovery struct {
 	// OldestDeadline The earliest of their deadlines. After it, whoever meets the operation finishes it.
@@ -1777,6 +1782,20 @@ type RevocationRequest struct {
 //
 // Example: ["identity:read","identity:write"]
 type Scopes = []string
+
+// SetStorage defines model for SetStorage.
+type SetStorage struct {
+	// RecordFormat 1 changes nothing, and is refused once it was 2.
+	RecordFormat int16 `json:"record_format"`
+}
+
+// Storage defines model for Storage.
+type Storage struct {
+	// RecordFormat What new collections begin at: 1 keeps bodies in the database, 2 in the object store.
+	//
+	// Example: 1
+	RecordFormat RecordFormat `json:"record_format"`
+}
 
 // Sweep defines model for Sweep.
 type Sweep struct {
@@ -1835,6 +1854,11 @@ type Tenant struct {
 	// Example: v1-64-fresh
 	Layout string `json:"layout"`
 	Name   string `json:"name"`
+
+	// RecordFormat What new collections begin at: 1 keeps bodies in the database, 2 in the object store.
+	//
+	// Example: 1
+	RecordFormat RecordFormat `json:"record_format"`
 
 	// Revision Every change adds exactly one.
 	Revision int64 `json:"revision"`
@@ -2412,6 +2436,9 @@ type CreatePrincipalJSONRequestBody = NewPrincipal
 
 // CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
 type CreateAPIKeyJSONRequestBody = NewAPIKey
+
+// SetStorageJSONRequestBody defines body for SetStorage for application/json ContentType.
+type SetStorageJSONRequestBody = SetStorage
 
 // RevokeTenantLeaseJSONRequestBody defines body for RevokeTenantLease for application/json ContentType.
 type RevokeTenantLeaseJSONRequestBody = LeaseRevocation
@@ -3342,6 +3369,43 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/resume (the `ResumeTenant` operationId).
 	ResumeTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetStorage Where a tenant's new collections keep their bodies
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/storage (the `GetStorage` operationId).
+	GetStorage(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetStorageWithBody Say where a tenant's new collections keep their bodies
+	//
+	// Collections that are there already stay as they are. Format 2 is the point of no return:
+	// format 1 is 409 `record_format_fixed` from then on, and servers and workers that know
+	// format 1 alone are refused by every data database, for all tenants.
+	//
+	// Before that the bucket is looked at: 409 `object_store_missing` without one, 409
+	// `lifecycle_overlaps` when one of its lifecycle rules could delete bodies, 503
+	// `lifecycle_unreadable` when the rules can't be read. Harmless to repeat; after an error
+	// that leaves the outcome open, repeating it finishes what was begun.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/storage (the `SetStorage` operationId).
+	SetStorageWithBody(ctx context.Context, tenantID TenantID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetStorage Say where a tenant's new collections keep their bodies
+	//
+	// Collections that are there already stay as they are. Format 2 is the point of no return:
+	// format 1 is 409 `record_format_fixed` from then on, and servers and workers that know
+	// format 1 alone are refused by every data database, for all tenants.
+	//
+	// Before that the bucket is looked at: 409 `object_store_missing` without one, 409
+	// `lifecycle_overlaps` when one of its lifecycle rules could delete bodies, 503
+	// `lifecycle_unreadable` when the rules can't be read. Harmless to repeat; after an error
+	// that leaves the outcome open, repeating it finishes what was begun.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/storage (the `SetStorage` operationId).
+	SetStorage(ctx context.Context, tenantID TenantID, body SetStorageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SuspendTenant Suspend a tenant
 	//
@@ -5293,6 +5357,73 @@ func (c *Client) CreateAPIKey(ctx context.Context, tenantID TenantID, principalI
 // Corresponds with POST /v1/tenants/{tenant_id}/resume (the `ResumeTenant` operationId).
 func (c *Client) ResumeTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewResumeTenantRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetStorage Where a tenant's new collections keep their bodies
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/storage (the `GetStorage` operationId).
+func (c *Client) GetStorage(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetStorageRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetStorageWithBody Say where a tenant's new collections keep their bodies
+//
+// Collections that are there already stay as they are. Format 2 is the point of no return:
+// format 1 is 409 `record_format_fixed` from then on, and servers and workers that know
+// format 1 alone are refused by every data database, for all tenants.
+//
+// Before that the bucket is looked at: 409 `object_store_missing` without one, 409
+// `lifecycle_overlaps` when one of its lifecycle rules could delete bodies, 503
+// `lifecycle_unreadable` when the rules can't be read. Harmless to repeat; after an error
+// that leaves the outcome open, repeating it finishes what was begun.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/storage (the `SetStorage` operationId).
+func (c *Client) SetStorageWithBody(ctx context.Context, tenantID TenantID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetStorageRequestWithBody(c.Server, tenantID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetStorage Say where a tenant's new collections keep their bodies
+//
+// Collections that are there already stay as they are. Format 2 is the point of no return:
+// format 1 is 409 `record_format_fixed` from then on, and servers and workers that know
+// format 1 alone are refused by every data database, for all tenants.
+//
+// Before that the bucket is looked at: 409 `object_store_missing` without one, 409
+// `lifecycle_overlaps` when one of its lifecycle rules could delete bodies, 503
+// `lifecycle_unreadable` when the rules can't be read. Harmless to repeat; after an error
+// that leaves the outcome open, repeating it finishes what was begun.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/storage (the `SetStorage` operationId).
+func (c *Client) SetStorage(ctx context.Context, tenantID TenantID, body SetStorageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetStorageRequest(c.Server, tenantID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8587,6 +8718,87 @@ func NewResumeTenantRequest(server string, tenantID TenantID) (*http.Request, er
 	return req, nil
 }
 
+// NewGetStorageRequest constructs an http.Request for the GetStorage method
+func NewGetStorageRequest(server string, tenantID TenantID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/storage", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetStorageRequest calls the generic SetStorage builder with application/json body
+func NewSetStorageRequest(server string, tenantID TenantID, body SetStorageJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetStorageRequestWithBody(server, tenantID, "application/json", bodyReader)
+}
+
+// NewSetStorageRequestWithBody constructs an http.Request for the SetStorage method, with any body, and a specified content type
+func NewSetStorageRequestWithBody(server string, tenantID TenantID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/storage", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewSuspendTenantRequest constructs an http.Request for the SuspendTenant method
 func NewSuspendTenantRequest(server string, tenantID TenantID) (*http.Request, error) {
 	var err error
@@ -10437,6 +10649,45 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/resume (the `ResumeTenant` operationId).
 	ResumeTenantWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*ResumeTenantResponse, error)
+
+	// GetStorageWithResponse Where a tenant's new collections keep their bodies
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/storage (the `GetStorage` operationId).
+	GetStorageWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetStorageResponse, error)
+
+	// SetStorageWithBodyWithResponse Say where a tenant's new collections keep their bodies
+	//
+	// Collections that are there already stay as they are. Format 2 is the point of no return:
+	// format 1 is 409 `record_format_fixed` from then on, and servers and workers that know
+	// format 1 alone are refused by every data database, for all tenants.
+	//
+	// Before that the bucket is looked at: 409 `object_store_missing` without one, 409
+	// `lifecycle_overlaps` when one of its lifecycle rules could delete bodies, 503
+	// `lifecycle_unreadable` when the rules can't be read. Harmless to repeat; after an error
+	// that leaves the outcome open, repeating it finishes what was begun.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/storage (the `SetStorage` operationId).
+	SetStorageWithBodyWithResponse(ctx context.Context, tenantID TenantID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetStorageResponse, error)
+
+	// SetStorageWithResponse Say where a tenant's new collections keep their bodies
+	//
+	// Collections that are there already stay as they are. Format 2 is the point of no return:
+	// format 1 is 409 `record_format_fixed` from then on, and servers and workers that know
+	// format 1 alone are refused by every data database, for all tenants.
+	//
+	// Before that the bucket is looked at: 409 `object_store_missing` without one, 409
+	// `lifecycle_overlaps` when one of its lifecycle rules could delete bodies, 503
+	// `lifecycle_unreadable` when the rules can't be read. Harmless to repeat; after an error
+	// that leaves the outcome open, repeating it finishes what was begun.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/storage (the `SetStorage` operationId).
+	SetStorageWithResponse(ctx context.Context, tenantID TenantID, body SetStorageJSONRequestBody, reqEditors ...RequestEditorFn) (*SetStorageResponse, error)
 
 	// SuspendTenantWithResponse Suspend a tenant
 	//
@@ -14244,6 +14495,127 @@ func (r ResumeTenantResponse) ContentType() string {
 	return ""
 }
 
+// GetStorageResponseDefaultHeaders the declared response headers of an HTTP default response for GetStorage
+type GetStorageResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetStorageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Storage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetStorageResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetStorageResponse) GetJSON200() *Storage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetStorageResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetStorageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetStorageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetStorageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetStorageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// SetStorageResponse200Headers the declared response headers of an HTTP 200 response for SetStorage
+type SetStorageResponse200Headers struct {
+	ETag string
+}
+
+// SetStorageResponseDefaultHeaders the declared response headers of an HTTP default response for SetStorage
+type SetStorageResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type SetStorageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Tenant
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetStorageResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *SetStorageResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetStorageResponse) GetJSON200() *Tenant {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SetStorageResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SetStorageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetStorageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetStorageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetStorageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // SuspendTenantResponse200Headers the declared response headers of an HTTP 200 response for SuspendTenant
 type SuspendTenantResponse200Headers struct {
 	ETag string
@@ -16665,6 +17037,63 @@ func (c *ClientWithResponses) ResumeTenantWithResponse(ctx context.Context, tena
 		return nil, err
 	}
 	return ParseResumeTenantResponse(rsp)
+}
+
+// GetStorageWithResponse Where a tenant's new collections keep their bodies
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/storage (the `GetStorage` operationId).
+func (c *ClientWithResponses) GetStorageWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetStorageResponse, error) {
+	rsp, err := c.GetStorage(ctx, tenantID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetStorageResponse(rsp)
+}
+
+// SetStorageWithBodyWithResponse Say where a tenant's new collections keep their bodies
+//
+// Collections that are there already stay as they are. Format 2 is the point of no return:
+// format 1 is 409 `record_format_fixed` from then on, and servers and workers that know
+// format 1 alone are refused by every data database, for all tenants.
+//
+// Before that the bucket is looked at: 409 `object_store_missing` without one, 409
+// `lifecycle_overlaps` when one of its lifecycle rules could delete bodies, 503
+// `lifecycle_unreadable` when the rules can't be read. Harmless to repeat; after an error
+// that leaves the outcome open, repeating it finishes what was begun.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/storage (the `SetStorage` operationId).
+func (c *ClientWithResponses) SetStorageWithBodyWithResponse(ctx context.Context, tenantID TenantID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetStorageResponse, error) {
+	rsp, err := c.SetStorageWithBody(ctx, tenantID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetStorageResponse(rsp)
+}
+
+// SetStorageWithResponse Say where a tenant's new collections keep their bodies
+//
+// Collections that are there already stay as they are. Format 2 is the point of no return:
+// format 1 is 409 `record_format_fixed` from then on, and servers and workers that know
+// format 1 alone are refused by every data database, for all tenants.
+//
+// Before that the bucket is looked at: 409 `object_store_missing` without one, 409
+// `lifecycle_overlaps` when one of its lifecycle rules could delete bodies, 503
+// `lifecycle_unreadable` when the rules can't be read. Harmless to repeat; after an error
+// that leaves the outcome open, repeating it finishes what was begun.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/storage (the `SetStorage` operationId).
+func (c *ClientWithResponses) SetStorageWithResponse(ctx context.Context, tenantID TenantID, body SetStorageJSONRequestBody, reqEditors ...RequestEditorFn) (*SetStorageResponse, error) {
+	rsp, err := c.SetStorage(ctx, tenantID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetStorageResponse(rsp)
 }
 
 // SuspendTenantWithResponse Suspend a tenant
@@ -20946,6 +21375,136 @@ func ParseResumeTenantResponse(rsp *http.Response) (*ResumeTenantResponse, error
 		response.Headers200 = &headers
 	case true:
 		var headers ResumeTenantResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetStorageResponse parses an HTTP response from a GetStorageWithResponse call
+func ParseGetStorageResponse(rsp *http.Response) (*GetStorageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetStorageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Storage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetStorageResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSetStorageResponse parses an HTTP response from a SetStorageWithResponse call
+func ParseSetStorageResponse(rsp *http.Response) (*SetStorageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetStorageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Tenant
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetStorageResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers SetStorageResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -102,7 +102,7 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 	}
 	switch op.operation.OperationID {
 	case "livez", "readyz", "getOpenapi", "getJwks", "getAuthorizationServer", "listSweeps", "getRecovery",
-		"getAccount", "getDevice", "getTenant", "getIdentityReport", "resumeTenant", "listApiKeys":
+		"getAccount", "getDevice", "getTenant", "getIdentityReport", "getStorage", "resumeTenant", "listApiKeys":
 	case "runSweep":
 		x.path["kind"] = "identity"
 	case "listAccounts":
@@ -168,6 +168,8 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		c := s.importingCustomer(t, s.api, fmt.Sprint("importing-", n))
 		x.path["tenant_id"] = c.id
 		json(`{"report_hash":"` + s.report(t, s.api, c).ReportHash + `"}`)
+	case "setStorage":
+		json(`{"record_format":1}`)
 	case "createClient":
 		json(`{"name":"client-$n","scopes":["play","pause"],"verification_uri":"https://example.com/device?lang=en"}`)
 	case "disableClient":

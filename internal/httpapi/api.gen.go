@@ -1747,6 +1747,11 @@ type RecordCount struct {
 	Status string `json:"status"`
 }
 
+// RecordFormat What new collections begin at: 1 keeps bodies in the database, 2 in the object store.
+//
+// Example: 1
+type RecordFormat = int16
+
 // Recovery defines model for Recovery.
 type Recovery struct {
 	// OldestDeadline The earliest of their deadlines. After it, whoever meets the operation finishes it.
@@ -1777,6 +1782,20 @@ type RevocationRequest struct {
 //
 // Example: ["identity:read","identity:write"]
 type Scopes = []string
+
+// SetStorage defines model for SetStorage.
+type SetStorage struct {
+	// RecordFormat 1 changes nothing, and is refused once it was 2.
+	RecordFormat int16 `json:"record_format"`
+}
+
+// Storage defines model for Storage.
+type Storage struct {
+	// RecordFormat What new collections begin at: 1 keeps bodies in the database, 2 in the object store.
+	//
+	// Example: 1
+	RecordFormat RecordFormat `json:"record_format"`
+}
 
 // Sweep defines model for Sweep.
 type Sweep struct {
@@ -1835,6 +1854,11 @@ type Tenant struct {
 	// Example: v1-64-fresh
 	Layout string `json:"layout"`
 	Name   string `json:"name"`
+
+	// RecordFormat What new collections begin at: 1 keeps bodies in the database, 2 in the object store.
+	//
+	// Example: 1
+	RecordFormat RecordFormat `json:"record_format"`
 
 	// Revision Every change adds exactly one.
 	Revision int64 `json:"revision"`
@@ -2422,6 +2446,9 @@ type CreatePrincipalJSONRequestBody = NewPrincipal
 // CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
 type CreateAPIKeyJSONRequestBody = NewAPIKey
 
+// SetStorageJSONRequestBody defines body for SetStorage for application/json ContentType.
+type SetStorageJSONRequestBody = SetStorage
+
 // RevokeTenantLeaseJSONRequestBody defines body for RevokeTenantLease for application/json ContentType.
 type RevokeTenantLeaseJSONRequestBody = LeaseRevocation
 
@@ -2616,6 +2643,12 @@ type ServerInterface interface {
 	// ResumeTenant Resume a suspended tenant
 	// (POST /v1/tenants/{tenant_id}/resume)
 	ResumeTenant(ctx echo.Context, tenantID TenantID) error
+	// GetStorage Where a tenant's new collections keep their bodies
+	// (GET /v1/tenants/{tenant_id}/storage)
+	GetStorage(ctx echo.Context, tenantID TenantID) error
+	// SetStorage Say where a tenant's new collections keep their bodies
+	// (PUT /v1/tenants/{tenant_id}/storage)
+	SetStorage(ctx echo.Context, tenantID TenantID) error
 	// SuspendTenant Suspend a tenant
 	// (POST /v1/tenants/{tenant_id}/suspend)
 	SuspendTenant(ctx echo.Context, tenantID TenantID) error
@@ -3920,6 +3953,38 @@ func (w *ServerInterfaceWrapper) ResumeTenant(ctx echo.Context) error {
 	return err
 }
 
+// GetStorage converts echo context to params.
+func (w *ServerInterfaceWrapper) GetStorage(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetStorage(ctx, tenantID)
+	return err
+}
+
+// SetStorage converts echo context to params.
+func (w *ServerInterfaceWrapper) SetStorage(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.SetStorage(ctx, tenantID)
+	return err
+}
+
 // SuspendTenant converts echo context to params.
 func (w *ServerInterfaceWrapper) SuspendTenant(ctx echo.Context) error {
 	var err error
@@ -4512,6 +4577,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/principals/:principal_id/api-keys", wrapper.ListAPIKeys, options.OperationMiddlewares["listApiKeys"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/principals/:principal_id/api-keys", wrapper.CreateAPIKey, options.OperationMiddlewares["createApiKey"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/resume", wrapper.ResumeTenant, options.OperationMiddlewares["resumeTenant"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/storage", wrapper.GetStorage, options.OperationMiddlewares["getStorage"]...)
+	router.PUT(options.BaseURL+"/v1/tenants/:tenant_id/storage", wrapper.SetStorage, options.OperationMiddlewares["setStorage"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/suspend", wrapper.SuspendTenant, options.OperationMiddlewares["suspendTenant"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/worlds/:world_id/lease", wrapper.GetTenantLease, options.OperationMiddlewares["getTenantLease"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/worlds/:world_id/lease/revoke", wrapper.RevokeTenantLease, options.OperationMiddlewares["revokeTenantLease"]...)
@@ -7811,6 +7878,113 @@ func (response ResumeTenantdefaultApplicationProblemPlusJSONResponse) VisitResum
 	return err
 }
 
+type GetStorageRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+}
+
+type GetStorageResponseObject interface {
+	VisitGetStorageResponse(w http.ResponseWriter) error
+}
+
+type GetStorage200JSONResponse Storage
+
+func (response GetStorage200JSONResponse) VisitGetStorageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetStoragedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetStoragedefaultApplicationProblemPlusJSONResponse) VisitGetStorageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetStorageRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Body     *SetStorageJSONRequestBody
+}
+
+type SetStorageResponseObject interface {
+	VisitSetStorageResponse(w http.ResponseWriter) error
+}
+
+type SetStorage200ResponseHeaders struct {
+	ETag string
+}
+
+type SetStorage200JSONResponse struct {
+	Body    Tenant
+	Headers SetStorage200ResponseHeaders
+}
+
+func (response SetStorage200JSONResponse) VisitSetStorageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetStoragedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response SetStoragedefaultApplicationProblemPlusJSONResponse) VisitSetStorageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type SuspendTenantRequestObject struct {
 	TenantID TenantID `json:"tenant_id"`
 }
@@ -9028,6 +9202,12 @@ type StrictServerInterface interface {
 	// ResumeTenant Resume a suspended tenant
 	// (POST /v1/tenants/{tenant_id}/resume)
 	ResumeTenant(ctx context.Context, request ResumeTenantRequestObject) (ResumeTenantResponseObject, error)
+	// GetStorage Where a tenant's new collections keep their bodies
+	// (GET /v1/tenants/{tenant_id}/storage)
+	GetStorage(ctx context.Context, request GetStorageRequestObject) (GetStorageResponseObject, error)
+	// SetStorage Say where a tenant's new collections keep their bodies
+	// (PUT /v1/tenants/{tenant_id}/storage)
+	SetStorage(ctx context.Context, request SetStorageRequestObject) (SetStorageResponseObject, error)
 	// SuspendTenant Suspend a tenant
 	// (POST /v1/tenants/{tenant_id}/suspend)
 	SuspendTenant(ctx context.Context, request SuspendTenantRequestObject) (SuspendTenantResponseObject, error)
@@ -11028,6 +11208,79 @@ func (sh *strictHandler) ResumeTenant(ctx echo.Context, tenantID TenantID) error
 		return err
 	} else if validResponse, ok := response.(ResumeTenantResponseObject); ok {
 		return validResponse.VisitResumeTenantResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetStorage operation middleware
+func (sh *strictHandler) GetStorage(ctx echo.Context, tenantID TenantID) error {
+	var request GetStorageRequestObject
+
+	request.TenantID = tenantID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetStorage(ctx.Request().Context(), request.(GetStorageRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetStorage")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetStorageResponseObject); ok {
+		return validResponse.VisitGetStorageResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// SetStorage operation middleware
+func (sh *strictHandler) SetStorage(ctx echo.Context, tenantID TenantID) error {
+	var request SetStorageRequestObject
+
+	request.TenantID = tenantID
+
+	var body SetStorageJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.SetStorage(ctx.Request().Context(), request.(SetStorageRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetStorage")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(SetStorageResponseObject); ok {
+		return validResponse.VisitSetStorageResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -39,6 +39,7 @@ type testOptions struct {
 	pause   time.Duration
 	tracers trace.TracerProvider
 	meters  metric.MeterProvider
+	guard   StorageGuard
 	discard bool // no log, for benchmarks
 }
 
@@ -61,6 +62,7 @@ func newTestAPI(t testing.TB, o testOptions) *testAPI {
 		Coordinator:    a.coordinator,
 		CheckpointKeys: fakeCheckpointKeys{},
 		Administration: a.store,
+		StorageGuard:   o.guard,
 		Tokens:         a.tokens,
 		Issuer:         "https://holdfast.example",
 		Jobs:           a.jobs,

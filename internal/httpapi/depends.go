@@ -87,6 +87,7 @@ type Administration interface {
 	SuspendTenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
 	OpenIdentity(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
 	ResumeTenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
+	SetRecordFormat(ctx context.Context, caller tenancy.Scope, id domain.TenantID, format int16) (tenancy.Tenant, error)
 
 	CreatePrincipal(context.Context, tenancy.Scope, domain.TenantID, tenancy.NewPrincipal) (p tenancy.Principal, replayed bool, err error)
 	Principals(context.Context, tenancy.Scope, domain.TenantID, tenancy.List[string]) (principals []tenancy.Principal, more bool, err error)
@@ -103,6 +104,14 @@ type Administration interface {
 	CreateKey(context.Context, tenancy.Scope, domain.TenantID, tenancy.NewKey) (k tenancy.Key, text string, replayed bool, err error)
 	Keys(ctx context.Context, caller tenancy.Scope, tenant domain.TenantID, of domain.PrincipalID, page tenancy.List[domain.KeyID]) (keys []tenancy.Key, more bool, err error)
 	RevokeKey(context.Context, tenancy.Scope, domain.TenantID, domain.KeyID) (tenancy.Key, error)
+}
+
+// StorageGuard is what the handlers need of record.Service before a tenant keeps
+// anything in the object store.
+type StorageGuard interface {
+	// CheckStore fails with conflict object_store_missing or lifecycle_overlaps, or
+	// unavailable lifecycle_unreadable, unless bodies would be safe there.
+	CheckStore(context.Context) error
 }
 
 // Jobs is what the handlers need of jobs.Inserter.

@@ -13,6 +13,8 @@ type fakeStore struct {
 	got            any
 	known          tenancy.Tenant // the only one that is there
 	opened         bool
+	format         int16 // that was set, 0 for none
+	fixed          bool  // the format
 }
 
 func (f *fakeStore) Tenant(_ context.Context, _ tenancy.Scope, id domain.TenantID) (tenancy.Tenant, error) {
@@ -30,6 +32,14 @@ func (f *fakeStore) DemandTenant(ctx context.Context, scope tenancy.Scope, id do
 func (f *fakeStore) OpenIdentity(_ context.Context, _ tenancy.Scope, id domain.TenantID) (tenancy.Tenant, error) {
 	f.opened = true
 	return tenancy.Tenant{ID: id, Revision: 2, IdentityState: tenancy.IdentityOpen}, nil
+}
+
+func (f *fakeStore) SetRecordFormat(_ context.Context, _ tenancy.Scope, id domain.TenantID, format int16) (tenancy.Tenant, error) {
+	f.format = format
+	if f.fixed {
+		return tenancy.Tenant{}, domain.Conflict("record_format_fixed", "It can't be taken back.").At("/record_format")
+	}
+	return tenancy.Tenant{ID: id, Revision: 3, RecordFormat: format}, nil
 }
 
 func (f *fakeStore) CreateTenant(_ context.Context, _ tenancy.Scope, want tenancy.NewTenant) (tenancy.Tenant, bool, error) {

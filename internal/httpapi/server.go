@@ -21,6 +21,7 @@ type Options struct {
 	Coordinator    Coordinator
 	CheckpointKeys CheckpointKeys
 	Administration Administration
+	StorageGuard   StorageGuard // nil where there is no object store
 	Tokens         Tokens
 	Jobs           Jobs
 	Databases      []string // those that sweeps walk
@@ -48,6 +49,7 @@ type server struct {
 	coordinator    Coordinator
 	checkpointKeys CheckpointKeys
 	administration Administration
+	storageGuard   StorageGuard
 	tokens         Tokens
 	jobs           Jobs
 	databases      []string
@@ -96,6 +98,7 @@ func New(o Options) (*API, error) {
 		coordinator:    o.Coordinator,
 		checkpointKeys: o.CheckpointKeys,
 		administration: o.Administration,
+		storageGuard:   o.StorageGuard,
 		tokens:         o.Tokens,
 		jobs:           o.Jobs,
 		databases:      o.Databases,

@@ -89,6 +89,7 @@ func encodeTenant(t tenancy.Tenant) Tenant {
 		Layout:        t.Layout,
 		IdentityState: t.IdentityState,
 		HandlePolicy:  t.HandlePolicy,
+		RecordFormat:  t.RecordFormat,
 		CreatedAt:     t.CreatedAt.UTC(),
 		UpdatedAt:     t.UpdatedAt.UTC(),
 	}

@@ -12,7 +12,8 @@ import (
 
 // checks are what must be well for the process to be sent requests: each
 // database answers, has this build's schema and the numbers that are placed on it,
-// and who may call is known.
+// and who may call is known. The object store is only reported: most requests need
+// none, and every process would be unready at once.
 func (p *process) checks() []httpapi.ReadinessCheck {
 	checks := []httpapi.ReadinessCheck{
 		{Name: "tokens", Gates: true, Run: func(context.Context) error { return p.tokens.Ready() }},
@@ -22,6 +23,9 @@ func (p *process) checks() []httpapi.ReadinessCheck {
 	}
 	for _, db := range p.router.Databases() {
 		checks = append(checks, httpapi.ReadinessCheck{Name: "database/" + db.Name, Gates: true, Run: schemaCheck(db.Pool, postgres.DataSet)})
+	}
+	if p.bodies != nil {
+		checks = append(checks, httpapi.ReadinessCheck{Name: "object_store", Run: p.bodies.Probe})
 	}
 	return checks
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
+	"github.com/holdfast-dev/holdfast/internal/objectstore"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
@@ -24,6 +25,7 @@ type process struct {
 	config    config.Config
 	telemetry *telemetry.Telemetry
 	router    *postgres.Router
+	bodies    *objectstore.Bucket // nil without an object store
 	keys      *tenancy.ServerKeys
 	store     *tenancy.Store
 	tokens    *tenancy.Tokens
@@ -45,6 +47,7 @@ func start(ctx context.Context, c config.Config, log io.Writer) (_ *process, err
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { return p.startTelemetry(ctx, log) },
 		p.openDatabases,
+		p.openBodies,
 		p.startTenancy,
 		p.makeAPI,
 		p.listen,
@@ -91,6 +94,21 @@ func (p *process) openDatabases(ctx context.Context) (err error) {
 		return err
 	}
 	return riverschema.Check(ctx, p.router.Control())
+}
+
+// openBodies asks nothing of the object store: one that is down stops no start.
+func (p *process) openBodies(ctx context.Context) (err error) {
+	settings, ok := p.config.ObjectStore()
+	if !ok {
+		return nil
+	}
+	p.bodies, err = objectstore.Open(ctx, settings, objectstore.Options{
+		Log: p.telemetry.Log, Tracers: p.telemetry.Tracers, Meters: p.telemetry.Meters,
+	})
+	if err == nil {
+		p.onClose(func(context.Context) error { return p.bodies.Close() })
+	}
+	return err
 }
 
 // startTenancy makes the first operators where there are none, and knows who

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
+	"github.com/holdfast-dev/holdfast/internal/objectstore"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
@@ -24,6 +25,7 @@ type worker struct {
 	tel     *telemetry.Telemetry
 	private *telemetry.Private // nil where the private port is turned off
 	router  *postgres.Router
+	bodies  *objectstore.Bucket // nil without an object store
 	runner  *jobs.Runner
 }
 
@@ -91,6 +93,21 @@ func (w *worker) open(ctx context.Context, c config.Config) (err error) {
 	for _, db := range w.router.Databases() {
 		err = errors.Join(err, w.tel.ObservePool(db.Name, db.Pool))
 	}
+	if err != nil {
+		return err
+	}
+	return w.openBodies(ctx, c)
+}
+
+// openBodies asks nothing of the object store: one that is down stops no start.
+func (w *worker) openBodies(ctx context.Context, c config.Config) (err error) {
+	settings, ok := c.ObjectStore()
+	if !ok {
+		return nil
+	}
+	w.bodies, err = objectstore.Open(ctx, settings, objectstore.Options{
+		Log: w.tel.Log, Tracers: w.tel.Tracers, Meters: w.tel.Meters,
+	})
 	return err
 }
 
@@ -155,6 +172,9 @@ func (w *worker) stopWork(ctx context.Context) error {
 	}
 	if w.router != nil {
 		w.router.Close()
+	}
+	if w.bodies != nil {
+		return w.bodies.Close()
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ var rules = []rule{
 	{"internal/postgres", []string{"internal/domain", "db/migrations"}, nil},
 	{"internal/objectstore/...", []string{"internal/domain"}, nil},
 	{"internal/telemetry", nothing, nil},
-	{"internal/config", []string{"internal/domain", "internal/postgres"}, nil},
+	{"internal/config", []string{"internal/domain", "internal/postgres", "internal/objectstore"}, nil},
 	{"internal/schema", []string{"internal/domain", "internal/postgres", "internal/jobs/riverschema"}, nil},
 
 	{"internal/jobs/riverschema", []string{"internal/postgres"}, nil},

@@ -42,6 +42,8 @@ type Config struct {
 	APIPassword    Secret
 	WorkerPassword Secret
 
+	Bodies Bodies // the object store; zero without one
+
 	ServerKeys        []ServerKey // the first is current
 	OperatorKey       Secret      // the first operator's API key; zero for none
 	SecondOperatorKey Secret      // in development only

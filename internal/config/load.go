@@ -56,6 +56,9 @@ func (l *loader) load() Config {
 	c.OwnerPassword = l.password("HOLDFAST_OWNER_PASSWORD", v.OwnerPassword, l.process == Schema)
 	c.APIPassword = l.password("HOLDFAST_API_PASSWORD", v.APIPassword, l.process == API || l.process == Check)
 	c.WorkerPassword = l.password("HOLDFAST_WORKER_PASSWORD", v.WorkerPassword, l.process == Worker)
+	if l.process != Schema {
+		c.Bodies = l.bodies(v, c.Environment)
+	}
 	if l.process == Schema || l.process == Check {
 		c.PoolSize = commandPoolSize
 		return c

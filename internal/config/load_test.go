@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/objectstore"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 )
 
@@ -73,6 +74,10 @@ func TestLoad_ProductionWithEverything(t *testing.T) {
 		PoolSize:    12,
 		Pooler:      true,
 		APIPassword: config.NewSecret("api-secret"),
+		Bodies: config.Bodies{
+			Endpoint: "https://bodies.example", Bucket: "holdfast", Region: "eu-central-1",
+			AccessKeyID: config.NewSecret("bodies-key"), SecretAccessKey: config.NewSecret("bodies-secret"),
+		},
 		ServerKeys: []config.ServerKey{
 			{ID: "k2", Key: config.NewSecret(strings.Repeat("\x5e", 32))},
 			{ID: "k1", Key: config.NewSecret(strings.Repeat("\x11", 32))},
@@ -101,6 +106,12 @@ func full(entries ...string) []string {
 		"HOLDFAST_OWNER_PASSWORD=owner-secret",
 		"HOLDFAST_API_PASSWORD=api-secret",
 		"HOLDFAST_WORKER_PASSWORD=worker-secret",
+		"HOLDFAST_BODIES_ENDPOINT=https://bodies.example",
+		"HOLDFAST_BODIES_BUCKET=holdfast",
+		"HOLDFAST_BODIES_STYLE=host",
+		"AWS_REGION=eu-central-1",
+		"AWS_ACCESS_KEY_ID=bodies-key",
+		"AWS_SECRET_ACCESS_KEY=bodies-secret",
 		"HOLDFAST_SERVER_KEYS=k2:" + serverKey + " k1:" + strings.Repeat("11", 32),
 		"HOLDFAST_OPERATOR_KEY=" + operatorKey,
 		"HOLDFAST_API_ADDRESS=0.0.0.0:80",
@@ -163,6 +174,9 @@ func TestLoad_TellsEveryProblemAtOnce(t *testing.T) {
 		"HOLDFAST_POOL_SIZE=many",
 		"HOLDFAST_POOLER=session",
 		"HOLDFAST_API_PASSWORD=hunter2\n",
+		"HOLDFAST_BODIES_ENDPOINT=http://hunter2@bodies.example",
+		"HOLDFAST_BODIES_STYLE=vhost",
+		"AWS_SECRET_ACCESS_KEY=hunter2",
 		"HOLDFAST_SERVER_KEYS=k1:" + serverKey + " k1:" + serverKey + " hunter2",
 		"HOLDFAST_OPERATOR_KEY=hunter2",
 		"HOLDFAST_SECOND_OPERATOR_KEY=" + secondKey,
@@ -186,6 +200,10 @@ func TestLoad_TellsEveryProblemAtOnce(t *testing.T) {
 		`HOLDFAST_PLACEMENT: number 5 is placed twice (data1, data1); "data3" is not one of the data databases (data1, data2, data1); numbers placed nowhere: 63`,
 		`HOLDFAST_POOLER: "session" is not one of none, transaction`,
 		`HOLDFAST_API_PASSWORD: has a character that is not printable ASCII`,
+		`HOLDFAST_BODIES_ENDPOINT: is not a URL without user, query and fragment`,
+		`HOLDFAST_BODIES_STYLE: "vhost" is not one of path, host`,
+		`HOLDFAST_BODIES_BUCKET: is required with HOLDFAST_BODIES_ENDPOINT`,
+		`AWS_ACCESS_KEY_ID: is required with HOLDFAST_BODIES_ENDPOINT`,
 		`HOLDFAST_POOL_SIZE: "many" is not a whole number from 1 to 1000`,
 		`HOLDFAST_DRAIN_SECONDS: "-1" is not a whole number from 0 to 300`,
 		`HOLDFAST_METRICS_ADDRESS: "localhost:http" is not HOST:PORT`,
@@ -266,6 +284,8 @@ func TestLoad_Refuses(t *testing.T) {
 			"HOLDFAST_POOLER: the schema needs direct connections: its lock is a session's, which a pooler shares. Give the databases' own URLs, and no pooler"},
 		"a user in the API's URL": {config.CommandLine, "HOLDFAST_URL=https://hunter2@holdfast.example",
 			"HOLDFAST_URL: is not an http or https URL without user, query and fragment"},
+		"an object store over plain http": {config.Worker, "HOLDFAST_BODIES_ENDPOINT=http://bodies.example",
+			"HOLDFAST_BODIES_ENDPOINT: must be https outside of development"},
 		"no data database": {config.Worker, "HOLDFAST_DATA_URLS= ", "HOLDFAST_DATA_URLS: names no database"},
 	}
 	for name, test := range tests {
@@ -276,6 +296,55 @@ func TestLoad_Refuses(t *testing.T) {
 				t.Errorf("problem:\n%v\nwant:\n%s", err, test.want)
 			}
 		})
+	}
+}
+
+func TestLoad_AnObjectStoreIsWholeOrNone(t *testing.T) {
+	t.Parallel()
+	const all = "HOLDFAST_BODIES_ENDPOINT HOLDFAST_BODIES_BUCKET AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY"
+	for _, test := range []struct{ unset, want string }{
+		{"HOLDFAST_BODIES_ENDPOINT", "HOLDFAST_BODIES_ENDPOINT: is required with HOLDFAST_BODIES_BUCKET: the object store's https URL"},
+		{"HOLDFAST_BODIES_BUCKET", "HOLDFAST_BODIES_BUCKET: is required with HOLDFAST_BODIES_ENDPOINT"},
+		{"AWS_SECRET_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY: is required with HOLDFAST_BODIES_ENDPOINT"},
+		{"HOLDFAST_BODIES_ENDPOINT HOLDFAST_BODIES_BUCKET", ""}, // AWS's own may be there for others
+		{all, ""},
+	} {
+		environ := full()
+		for _, name := range strings.Fields(test.unset) {
+			environ = append(environ, name+"=")
+		}
+		for _, process := range []config.Process{config.API, config.Worker, config.Check} {
+			c, err := config.Load(process, append(environ, "HOLDFAST_POOLER=none"))
+			switch {
+			case test.want != "" && (err == nil || err.Error() != test.want):
+				t.Errorf("%s without %s: %v, want %s", process, test.unset, err, test.want)
+			case test.want == "" && (err != nil || c.Bodies != (config.Bodies{})):
+				t.Errorf("%s without %s: %v, want no object store", process, test.unset, err)
+			}
+		}
+	}
+}
+
+func TestConfig_ReachesTheObjectStore(t *testing.T) {
+	t.Parallel()
+	want := objectstore.Settings{
+		Endpoint: "http://127.0.0.1:9000", Bucket: "holdfast", Region: "auto", PathStyle: true,
+		AccessKey: "bodies-key", SecretKey: "bodies-secret",
+	}
+	for _, process := range []config.Process{config.API, config.Worker, config.Check} {
+		c, err := config.Load(process, full("HOLDFAST_ENVIRONMENT=development", "HOLDFAST_POOLER=none",
+			"HOLDFAST_BODIES_ENDPOINT=http://127.0.0.1:9000", "HOLDFAST_BODIES_STYLE=", "AWS_REGION="))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := c.ObjectStore()
+		if diff := cmp.Diff(want, got); !ok || diff != "" {
+			t.Errorf("%s (-want +got):\n%s", process, diff)
+		}
+	}
+	c, err := config.Load(config.Schema, full("HOLDFAST_POOLER=none", "HOLDFAST_BODIES_STYLE=nonsense"))
+	if _, ok := c.ObjectStore(); err != nil || ok {
+		t.Errorf("the schema's commands reach the object store (%v)", err)
 	}
 }
 
@@ -298,7 +367,7 @@ func TestLoad_ShowsNoSecret(t *testing.T) {
 	for _, variable := range []string{
 		"HOLDFAST_CONTROL_URL", "HOLDFAST_DATA_URLS", "HOLDFAST_OWNER_PASSWORD", "HOLDFAST_API_PASSWORD",
 		"HOLDFAST_WORKER_PASSWORD", "HOLDFAST_SERVER_KEYS", "HOLDFAST_OPERATOR_KEY", "HOLDFAST_SECOND_OPERATOR_KEY",
-		"HOLDFAST_URL", "HOLDFAST_API_KEY",
+		"HOLDFAST_BODIES_ENDPOINT", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "HOLDFAST_URL", "HOLDFAST_API_KEY",
 	} {
 		for _, form := range []string{"%s", "%s\x00", "postgres://u:%s@h/d", "postgres://%s:%%zz@h/d", "data1=postgres://u:%s@h/d", "k:%s", "hf_%s_x"} {
 			for _, process := range []config.Process{config.API, config.Worker, config.Schema, config.Check, config.CommandLine} {
@@ -329,7 +398,7 @@ func TestConfig_NoFormattingShowsASecret(t *testing.T) {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 			shown += fmt.Sprintf(verb, c) + fmt.Sprintf(verb, c.APIPassword)
 		}
-		for _, secret := range []string{"owner-secret", "api-secret", "worker-secret", serverKey, strings.Repeat("^", 32), operatorKey} {
+		for _, secret := range []string{"owner-secret", "api-secret", "worker-secret", "bodies-secret", serverKey, strings.Repeat("^", 32), operatorKey} {
 			if strings.Contains(shown, secret) {
 				t.Errorf("the %s's configuration shows %q", process, secret)
 			}

@@ -12,7 +12,7 @@ import (
 // tags are the documentation: who reads a variable, the default ("default"
 // where it is not a fixed text), and what it is for.
 type variables struct {
-	Environment string `env:"HOLDFAST_ENVIRONMENT" read:"api worker schema" envDefault:"production" help:"\"development\", \"staging\" or \"production\""`
+	Environment string `env:"HOLDFAST_ENVIRONMENT" read:"api worker schema check" envDefault:"production" help:"\"development\", \"staging\" or \"production\""`
 
 	ControlURL string `env:"HOLDFAST_CONTROL_URL" read:"api worker schema check" default:"required" help:"The control database: \"postgres://HOST:PORT/NAME\", without a user; parameters such as \"sslmode\" may follow"`
 	DataURLs   string `env:"HOLDFAST_DATA_URLS" read:"api worker schema check" default:"\"main=\" and the control database" help:"The data databases: \"data1=postgres://… data2=postgres://…\""`
@@ -23,6 +23,13 @@ type variables struct {
 	OwnerPassword  string `env:"HOLDFAST_OWNER_PASSWORD" read:"schema" default:"required" help:"Of the role holdfast_owner, who owns the databases and may make roles"`
 	APIPassword    string `env:"HOLDFAST_API_PASSWORD" read:"api schema check" default:"required by the API and by checks" help:"Of the role holdfast_api; \"schema up\" sets it when it is given"`
 	WorkerPassword string `env:"HOLDFAST_WORKER_PASSWORD" read:"worker schema" default:"required by the worker" help:"Of the role holdfast_worker; \"schema up\" sets it when it is given"`
+
+	BodiesEndpoint  string `env:"HOLDFAST_BODIES_ENDPOINT" read:"api worker check" default:"none: no object store" help:"The object store for bodies of storage format 2: R2's or S3's URL, https outside of development"`
+	BodiesBucket    string `env:"HOLDFAST_BODIES_BUCKET" read:"api worker check" default:"required with the endpoint" help:"The bucket there"`
+	BodiesStyle     string `env:"HOLDFAST_BODIES_STYLE" read:"api worker check" envDefault:"path" help:"Where requests name the bucket: in the \"path\", or in the name of the \"host\""`
+	Region          string `env:"AWS_REGION" read:"api worker check" envDefault:"auto" help:"The region that requests are signed for; R2's is \"auto\""`
+	AccessKeyID     string `env:"AWS_ACCESS_KEY_ID" read:"api worker check" default:"required with the endpoint" help:"The object store's key"`
+	SecretAccessKey string `env:"AWS_SECRET_ACCESS_KEY" read:"api worker check" default:"required with the endpoint" help:"Its secret"`
 
 	ServerKeys        string `env:"HOLDFAST_SERVER_KEYS" read:"api worker" default:"required" help:"The keys that secrets derive from: \"ID:KEY ID:KEY …\", each key 64 hexadecimal digits. The first is used; the others still verify"`
 	OperatorKey       string `env:"HOLDFAST_OPERATOR_KEY" read:"api cli" default:"none" help:"The API key of the first operator, who is made when there is none yet: \"hf_ID_SECRET\""`

@@ -54,8 +54,10 @@ func Open(_ context.Context, s Settings, o Options) (*Bucket, error) {
 	}
 	b.client = newClient(s, carrier)
 	b.presigner = s3.NewPresignClient(b.client)
-	b.telemetry, err = newTelemetry(o.Tracers, o.Meters, s.Bucket, b.limiter)
-	return b, err
+	if b.telemetry, err = newTelemetry(o.Tracers, o.Meters, s.Bucket, b.limiter); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // Close lets go of idle connections. Requests under way go on.

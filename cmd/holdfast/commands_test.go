@@ -93,7 +93,7 @@ func TestCommands_AnOperatorIsMadeAndCallsAndIsStopped(t *testing.T) {
 
 	// HOLDFAST_OPERATOR_KEY does where there is no other.
 	got := execute(t, []string{"HOLDFAST_URL=" + s.url, "HOLDFAST_OPERATOR_KEY=" + key.APIKey}, "tenant", "list")
-	if diff := cmp.Diff(result{exitOK, "ID  NAME  STATE  HANDLES  NAMESPACE  CREATED\n", ""}, got, cmp.AllowUnexported(result{})); diff != "" {
+	if diff := cmp.Diff(result{exitOK, "ID  NAME  STATE  HANDLES  NAMESPACE  FORMAT  CREATED\n", ""}, got, cmp.AllowUnexported(result{})); diff != "" {
 		t.Errorf("tenant list (-want +got):\n%s", diff)
 	}
 	s.said(t, "operator", "key", "revoke", spare.ID)

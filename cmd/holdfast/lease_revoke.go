@@ -34,17 +34,10 @@ func newLeaseRevoke(r *remote) *cobra.Command {
 				return answer{}, err
 			}
 			want.Epoch, want.RenewedPosition = look.Epoch, *look.RenewedPosition
-			out := command.ErrOrStderr()
-			fmt.Fprintf(out, "World %s: %s has the lease of epoch %d, renewed at position %d, until %s.\n",
+			fmt.Fprintf(command.ErrOrStderr(), "World %s: %s has the lease of epoch %d, renewed at position %d, until %s.\n",
 				look.WorldID, holderOf(look.Holder), look.Epoch, *look.RenewedPosition, whenever(look.ExpiresAt))
-			switch in := command.InOrStdin(); {
-			case yes:
-			case !isTerminal(in):
-				return answer{}, errors.New("nothing was revoked: there is no terminal to ask on. Say --yes to revoke what stands")
-			default:
-				if err := confirm(ctx, in, out, "Revoke it?"); err != nil {
-					return answer{}, fmt.Errorf("nothing was revoked: %w", err)
-				}
+			if err := goAhead(command, yes, "Revoke it?", "Say --yes to revoke what stands"); err != nil {
+				return answer{}, fmt.Errorf("nothing was revoked: %w", err)
 			}
 		}
 		done, err := api.RevokeTenantLeaseWithResponse(ctx, args[0], args[1], want)

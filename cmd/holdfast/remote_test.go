@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"log/slog"
@@ -30,11 +31,17 @@ type service struct {
 	url          string
 	operatorKey  string
 	tokens       *tenancy.Tokens
+	objects      *objects
 }
+
+// objects are an object store in which bodies are safe, but for err.
+type objects struct{ err error }
+
+func (o *objects) CheckStore(context.Context) error { return o.err }
 
 func serve(t *testing.T, databases ...string) *service {
 	t.Helper()
-	s := &service{installation: testkit.Databases(t, len(databases)), operatorKey: tenancy.GenerateKey(time.Now())}
+	s := &service{installation: testkit.Databases(t, len(databases)), operatorKey: tenancy.GenerateKey(time.Now()), objects: &objects{}}
 	router := s.installation.Router(t, postgres.RoleAPI)
 	tel := &telemetry.Telemetry{Log: slog.New(slog.DiscardHandler), Tracers: tracenoop.NewTracerProvider(), Meters: metricnoop.NewMeterProvider()}
 	var secret [32]byte
@@ -51,7 +58,7 @@ func serve(t *testing.T, databases ...string) *service {
 	must(t, err)
 	api, err := httpapi.New(httpapi.Options{
 		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}),
-		Coordinator: lease.New(router, oneSecret(secret), lease.Options{}), Administration: store, Tokens: s.tokens,
+		Coordinator: lease.New(router, oneSecret(secret), lease.Options{}), Administration: store, StorageGuard: s.objects, Tokens: s.tokens,
 		Jobs: inserter, Databases: databases, CursorSecrets: [][]byte{secret[:]}, Log: tel.Log, Tracers: tel.Tracers, Meters: tel.Meters,
 	})
 	must(t, err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -14,12 +15,13 @@ var tenantView = view[holdfast.Tenant]{
 	{"STATE", func(t holdfast.Tenant) string { return t.State }},
 	{"HANDLES", func(t holdfast.Tenant) string { return t.HandlePolicy }},
 	{"NAMESPACE", func(t holdfast.Tenant) string { return t.IdentityState }},
+	{"FORMAT", func(t holdfast.Tenant) string { return fmt.Sprint(t.RecordFormat) }},
 	{"CREATED", func(t holdfast.Tenant) string { return when(t.CreatedAt) }},
 }
 
 func newTenant(r *remote) *cobra.Command {
-	return r.noun("tenant", "Make, show, suspend and resume tenants",
-		newTenantCreate(r), newTenantList(r), newTenantShow(r), newTenantSuspend(r), newTenantResume(r))
+	return r.noun("tenant", "Make, show, suspend and resume tenants, and say where they keep records",
+		newTenantCreate(r), newTenantList(r), newTenantShow(r), newTenantSuspend(r), newTenantResume(r), newTenantStorage(r))
 }
 
 func newTenantCreate(r *remote) *cobra.Command {

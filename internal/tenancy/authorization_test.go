@@ -36,6 +36,10 @@ func TestStore_ObeysOnlyOperatorsWithTheScope(t *testing.T) {
 		"SuspendTenant": func(s tenancy.Scope) error { _, err := store.SuspendTenant(ctx, s, tenant.ID); return err },
 		"ResumeTenant":  func(s tenancy.Scope) error { _, err := store.ResumeTenant(ctx, s, tenant.ID); return err },
 		"OpenIdentity":  func(s tenancy.Scope) error { _, err := store.OpenIdentity(ctx, s, importing.ID); return err },
+		"SetRecordFormat": func(s tenancy.Scope) error {
+			_, err := store.SetRecordFormat(ctx, s, tenant.ID, tenancy.RecordsInObjects)
+			return err
+		},
 		"CreatePrincipal": func(s tenancy.Scope) error {
 			_, _, err := store.CreatePrincipal(ctx, s, tenant.ID, tenancy.NewPrincipal{Name: "new", Scopes: []string{tenancy.LeaseRead}})
 			return err

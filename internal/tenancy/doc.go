@@ -28,9 +28,13 @@
 //   - Whom a token is for is its audience: "holdfast" for this API, the tenant's
 //     own for a device's. Nobody can revoke the latter, so its 15 minutes begin
 //     before its device is looked at.
-//   - A tenant's state, and whether its namespace is still importing, is decided
-//     in its control row, and what follows from it (gates, what processes
-//     remember) is repaired from there by repeating the call that changed it.
+//   - A tenant's state, whether its namespace is still importing, and at which
+//     storage format its new collections begin, is decided in its control row,
+//     and what follows from it (gates, what processes remember) is repaired from
+//     there by repeating the call that changed it.
+//   - A data database says which formats and rules a process must know to be
+//     admitted, and demands a format before anything can begin at it. So no
+//     process meets what it can't read.
 //   - Ids of what operators make derive from an idempotency key, and secrets from
 //     a server key, so that the retry of a lost answer finds the same thing with
 //     the same secret, and only hashes are stored.

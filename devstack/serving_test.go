@@ -20,6 +20,7 @@ func TestStack_Serves(t *testing.T) {
 			"nobody comes in without the password":                 passwordIsNeeded,
 			"secrets have their forms":                             secretsHaveTheirForms,
 			"objects come back as they went":                       objectsComeBack,
+			"a bucket may be named by the host":                    hostsNameBuckets,
 			"create-only has one winner":                           createOnlyHasOneWinner,
 			"a wrong digest or signature is refused":               wrongDigestOrSignatureIsRefused,
 			"lifecycle rules are kept until deleted":               lifecycleRulesAreKept,

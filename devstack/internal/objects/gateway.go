@@ -17,6 +17,11 @@ import (
 // Region is the region that requests must be signed for.
 const Region = "us-east-1"
 
+// domain is the name below which a host's name may name a bucket:
+// http://BUCKET.localhost:PORT. Names below it are this machine (RFC 6761,
+// section 6.3). A bucket in the path is understood as well.
+const domain = "localhost"
+
 const (
 	// The gateway's storage resolves its paths against the working directory,
 	// and so moves this process into its root. The socket's path is relative
@@ -64,6 +69,7 @@ func startGateway(ctx context.Context, root string, keys Keys) (*gateway, error)
 		RootUserSecret:    keys.Secret,
 		IAMService:        auth.NewIAMServiceSingle(account),
 		Region:            Region,
+		VirtualDomain:     domain,
 		Ports:             []string{socket},
 		SocketPerm:        "0600",
 		MaxConnections:    maxConnections,

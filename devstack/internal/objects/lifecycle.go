@@ -83,15 +83,19 @@ func (l *lifecycle) answer(w http.ResponseWriter, method, bucket string, body []
 	}
 }
 
-// lifecycleBucket is the bucket that a lifecycle call is about. Buckets are
-// named in the path, the only style that a loopback address allows.
+// lifecycleBucket is the bucket that a lifecycle call is about. It is named in the
+// path, or by the host.
 func lifecycleBucket(r *http.Request) (bucket string, ok bool) {
 	switch r.Method {
 	case http.MethodGet, http.MethodPut, http.MethodDelete:
 	default:
 		return "", false
 	}
-	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	path := r.URL.Path
+	if host, _, named := strings.Cut(r.Host, "."+domain); named {
+		path = "/" + host + path
+	}
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return bucket, bucket != "" && key == "" && r.URL.Query().Has("lifecycle")
 }
 

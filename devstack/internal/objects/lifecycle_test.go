@@ -48,6 +48,9 @@ func TestLifecycle_BucketsHaveTheirOwnRules(t *testing.T) {
 	if w.Code != http.StatusOK || w.Body.String() != someRules || w.Header().Get("X-From") != "" {
 		t.Errorf("get: %d %q %v, want the rules and nothing of the gateway's", w.Code, w.Body, w.Header())
 	}
+	if w := call(l, http.MethodGet, "http://one.localhost:9000/?lifecycle", ""); w.Body.String() != someRules {
+		t.Errorf("get by the host's name: %d %q, want the rules", w.Code, w.Body)
+	}
 	if w := call(l, http.MethodGet, "/two?lifecycle", ""); w.Code != http.StatusNotFound {
 		t.Errorf("another bucket: %d %q, want none", w.Code, w.Body)
 	}
@@ -75,6 +78,8 @@ func TestLifecycle_OtherCallsPass(t *testing.T) {
 		{http.MethodGet, "/bucket"},
 		{http.MethodGet, "/?lifecycle"},
 		{http.MethodGet, "/bucket/key?lifecycle"},
+		{http.MethodGet, "http://bucket.localhost/key?lifecycle"},
+		{http.MethodGet, "http://localhost/?lifecycle"},
 		{http.MethodPost, "/bucket?lifecycle"},
 		{http.MethodPut, "/bucket?tagging"},
 	} {

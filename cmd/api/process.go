@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
+	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
@@ -111,6 +112,14 @@ func (p *process) openBodies(ctx context.Context) (err error) {
 	return err
 }
 
+// bodyStore is the object store, or a nil that is no pointer's.
+func (p *process) bodyStore() record.Store {
+	if p.bodies == nil {
+		return nil
+	}
+	return p.bodies
+}
+
 // startTenancy makes the first operators where there are none, and knows who
 // may call before it returns.
 func (p *process) startTenancy(ctx context.Context) (err error) {
@@ -147,11 +156,13 @@ func (p *process) makeAPI(ctx context.Context) error {
 			p.telemetry.Log.WarnContext(ctx, "what was counted of worlds' heat is lost", "error", err)
 		})
 	})
+	records := record.New(p.router, coordinator, p.bodyStore(), record.Options{Tracing: p.telemetry.Tracers, Log: p.telemetry.Log})
 	p.api, err = httpapi.New(httpapi.Options{
 		Document:       web.OpenAPI,
 		Directory:      identity.New(p.router, derivedSecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers}),
 		Coordinator:    coordinator,
 		CheckpointKeys: checkpointKeys,
+		StorageGuard:   records,
 		Administration: p.store,
 		Tokens:         p.tokens,
 		Jobs:           inserter,

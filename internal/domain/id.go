@@ -25,6 +25,10 @@ type (
 	ClientID = ID[ClientKind]
 	// EmailChangeID names a pending change of an account's address.
 	EmailChangeID = ID[EmailChangeKind]
+	// CollectionID is in the keys of a collection's bodies. Its name is what callers use.
+	CollectionID = ID[CollectionKind]
+	// SnapshotID names a snapshot of a collection.
+	SnapshotID = ID[SnapshotKind]
 	// RecordID is the id of any record of the identity domain: an account, a device.
 	RecordID = ID[RecordKind]
 	// Token marks one operation of the claims protocol. It is random, and never
@@ -42,6 +46,8 @@ type (
 	ClientKind      struct{}
 	EmailChangeKind struct{}
 	RecordKind      struct{}
+	CollectionKind  struct{}
+	SnapshotKind    struct{}
 	TokenKind       struct{}
 )
 

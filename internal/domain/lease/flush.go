@@ -41,15 +41,17 @@ func takeTurns(all []*decision) (turns []*turn, numbers []domain.Number) {
 		}
 		t.decisions = append(t.decisions, d)
 	}
-	slices.SortFunc(turns, func(a, b *turn) int {
-		return cmp.Or(cmp.Compare(a.ref.number, b.ref.number), cmp.Compare(a.ref.id, b.ref.id))
-	})
+	slices.SortFunc(turns, inKeyOrder)
 	for _, t := range turns {
 		if n := len(numbers); n == 0 || numbers[n-1] != t.ref.number {
 			numbers = append(numbers, t.ref.number)
 		}
 	}
 	return turns, numbers
+}
+
+func inKeyOrder(a, b *turn) int {
+	return cmp.Or(cmp.Compare(a.ref.number, b.ref.number), cmp.Compare(a.ref.id, b.ref.id))
 }
 
 // Heads are locked in key order. sqlLockHeads leaves out those that another process

@@ -1,0 +1,46 @@
+package record
+
+import (
+	"context"
+
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// StoredReceipt gives what is kept under an operation id.
+//
+// Errors: not found collection_not_found, receipt_not_found; unavailable.
+func (s *Service) StoredReceipt(ctx context.Context, scope tenancy.Scope, collection, operationID string) (Stored, error) {
+	c, err := s.lookAt(ctx, scope, collection, decision{operations: []string{operationID}})
+	if err != nil {
+		return Stored{}, err
+	}
+	r, known := c.receipts[operationID]
+	if !known {
+		return Stored{}, errNoReceipt
+	}
+	return r.Stored, nil
+}
+
+// lookAt reads what a decision would look at.
+func (s *Service) lookAt(ctx context.Context, scope tenancy.Scope, collection string, d decision) (*locked, error) {
+	ref, err := refOf(collection)
+	if err != nil {
+		return nil, errNoCollection
+	}
+	d.collection, d.caller = ref, scope
+	f := newFlush([]*decision{&d})
+	e := s.entry(scope.Tenant, ref.number)
+	e.ReadOnly = true
+	err = tenancy.Run(ctx, s.router.Database(ref.number), e, func(ctx context.Context, tx *tenancy.Tx) error {
+		f.look(tx, false)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.setUp(s.limits, true)
+	if c := f.collections[0].locked; c != nil {
+		return c, nil
+	}
+	return nil, errNoCollection
+}

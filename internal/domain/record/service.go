@@ -1,0 +1,84 @@
+package record
+
+import (
+	"log/slog"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/lease"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// Options are what a Service may be given. The zero value is production's.
+type Options struct {
+	Tracing trace.TracerProvider
+	Purpose tenancy.Purpose // tenancy.Serve if ""
+	Log     *slog.Logger    // nil for none
+	Limits  Limits          // DefaultLimits if zero
+	Memory  *Memory         // of which every body has its room; DefaultMemory bytes if nil
+}
+
+// DefaultMemory is how many bytes of bodies a process holds at once.
+const DefaultMemory = 128 << 20
+
+// Service keeps all tenants' records.
+type Service struct {
+	router  *postgres.Router
+	purpose tenancy.Purpose
+	leases  *lease.Service
+	store   Store // nil where there is none
+	limits  Limits
+	memory  *Memory
+	tracer  trace.Tracer
+	log     *slog.Logger
+
+	deciding *tenancy.Sharer[decision]
+}
+
+// New makes the keeper of records over the router's data databases. store may be
+// nil: then there are bodies in SQL only.
+func New(router *postgres.Router, leases *lease.Service, store Store, options Options) *Service {
+	if options.Tracing == nil {
+		options.Tracing = otel.GetTracerProvider()
+	}
+	if options.Purpose == "" {
+		options.Purpose = tenancy.Serve
+	}
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	if options.Limits == (Limits{}) {
+		options.Limits = DefaultLimits
+	}
+	if options.Memory == nil {
+		options.Memory = NewMemory(DefaultMemory)
+	}
+	s := &Service{
+		router:  router,
+		purpose: options.Purpose,
+		leases:  leases,
+		store:   store,
+		limits:  options.Limits,
+		memory:  options.Memory,
+		tracer:  options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/record"),
+		log:     options.Log,
+	}
+	s.deciding = tenancy.NewSharer("record.decide", s.tracer, s.decideAll).Limit(tenancy.Limits[decision]{
+		UnderWay: 1, Patience: patience, Weight: maxFlushBytes, Weigh: (*decision).weight,
+	})
+	return s
+}
+
+// Memory is what bounds the bodies that the process holds. Whoever reads one
+// from a caller takes its room first.
+func (s *Service) Memory() *Memory { return s.memory }
+
+// Limits are what a caller may publish.
+func (s *Service) Limits() Limits { return s.limits }
+
+func (s *Service) entry(tenant domain.TenantID, numbers ...domain.Number) tenancy.Entry {
+	return tenancy.Entry{Tenant: tenant, Numbers: numbers, Purpose: s.purpose}
+}

@@ -1,0 +1,77 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+// Store keeps immutable objects by key. What can't be had for a reason that lies
+// in the store is KindUnavailable: object_missing, object_corrupt where other
+// bytes are at the key, object_store_unavailable for what may pass.
+type Store interface {
+	// Ensure makes sure that the object at key is exactly body, and has read it
+	// back whole when it returns nil. likely says that it is probably there.
+	// uploaded tells whether this call made it.
+	Ensure(ctx context.Context, key string, body []byte, digest [32]byte, likely bool) (uploaded bool, err error)
+	// Fetch gives the whole object, verified by digest and length.
+	Fetch(ctx context.Context, key string, digest [32]byte, length int64) ([]byte, error)
+	// Presign gives a URL that downloads the object as an attachment for a while.
+	Presign(ctx context.Context, key, filename string, life time.Duration) (url string, err error)
+	// Lifecycle reads the live rules by which the store removes objects.
+	Lifecycle(ctx context.Context) ([]domain.LifecycleRule, error)
+}
+
+// bodyKey is where a body is. It follows from its descriptor, and is stored
+// nowhere. A generation other than 0 is for a body that was removed and came
+// again.
+func bodyKey(tenant domain.TenantID, collection domain.CollectionID, digest Digest, generation int32) string {
+	key := fmt.Sprintf("%s%s", bodiesPrefix(tenant, collection), digest)
+	if generation != 0 {
+		key += fmt.Sprintf(".%d", generation)
+	}
+	return key
+}
+
+// allBodies is the prefix of every tenant's objects.
+const allBodies = "tenants/"
+
+func collectionPrefix(tenant domain.TenantID, collection domain.CollectionID) string {
+	return fmt.Sprintf("%s%s/collections/%s/", allBodies, tenant, collection)
+}
+
+func bodiesPrefix(tenant domain.TenantID, collection domain.CollectionID) string {
+	return collectionPrefix(tenant, collection) + "bodies/v1/sha256/"
+}
+
+var (
+	errBodyUnavailable = domain.Unavailable("body_unavailable",
+		"The body can't be had now. Keep what you had, and try again.").After(5 * time.Second)
+	errBodyRefused = domain.Unavailable("body_unavailable",
+		"Other bytes stand where the body belongs, so nothing was published. Tell whoever runs this installation.")
+	errStoreUnavailable = domain.Unavailable("object_store_unavailable",
+		"The object store can't be reached, so nothing was published. Try again under the same operation id.").After(time.Second)
+	errStoreMissing = domain.Conflict("object_store_missing",
+		"This installation has no object store. Configure one first.")
+)
+
+// unavailable is what the store's failure comes to for a reader.
+func unavailable(err error) error {
+	if domain.KindOf(err) == domain.KindUnavailable {
+		return errBodyUnavailable.Because(err)
+	}
+	return err
+}
+
+// refused is what the store's failure comes to for a publication.
+func refused(err error) error {
+	switch {
+	case domain.CodeOf(err) == "object_corrupt":
+		return errBodyRefused.Because(err)
+	case domain.KindOf(err) == domain.KindUnavailable:
+		return errStoreUnavailable.Because(err)
+	}
+	return err
+}

@@ -1,0 +1,319 @@
+package record
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// sqlMoveCollection takes the collection on from where it was found. If that has
+// changed, in spite of the lock, nothing of the transaction is committed.
+const sqlMoveCollection = `
+WITH moved AS (
+    UPDATE collections c SET export_sequence = $4, row_identity = $5, claim_generation = $6
+     WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3
+       AND c.record_format = $7 AND c.export_sequence = $8 AND c.row_identity = $9 AND c.claim_generation = $10
+    RETURNING 1)
+SELECT demand((SELECT count(*) FROM moved) = 1)`
+
+// sqlWriteRecords writes records over those that were found. Their collection has
+// been moved on before, and so they are as they were.
+const sqlWriteRecords = `
+INSERT INTO records AS r (tenant_id, number, collection_id, item_key, revision, live, created_at, updated_at)
+SELECT $1, n.* FROM unnest($2::smallint[], $3::uuid[], $4::text[], $5::bigint[], $6::boolean[], $7::timestamptz[], $8::timestamptz[]) n
+ON CONFLICT (tenant_id, number, collection_id, item_key) DO UPDATE
+   SET revision = excluded.revision, live = excluded.live, updated_at = excluded.updated_at
+ WHERE r.revision < excluded.revision`
+
+const sqlWriteInSQL = `
+INSERT INTO sections_in_sql AS s (tenant_id, number, collection_id, item_key, section, row_identity, live, digest, length,
+       content, chunks, producer, export_sequence, updated_at)
+SELECT $1, n.* FROM unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[], $6::bigint[], $7::boolean[], $8::bytea[], $9::bigint[],
+       $10::bytea[], $11::integer[], $12::text[], $13::bigint[], $14::timestamptz[]) n
+ON CONFLICT (tenant_id, number, collection_id, item_key, section) DO UPDATE
+   SET row_identity = excluded.row_identity, live = excluded.live, digest = excluded.digest, length = excluded.length,
+       content = excluded.content, chunks = excluded.chunks, producer = excluded.producer,
+       export_sequence = excluded.export_sequence, updated_at = excluded.updated_at
+ WHERE s.export_sequence < excluded.export_sequence`
+
+const sqlWriteInStore = `
+INSERT INTO sections_in_store AS s (tenant_id, number, collection_id, item_key, section, live, digest, length, generation,
+       producer, export_sequence, updated_at)
+SELECT $1, n.* FROM unnest($2::smallint[], $3::uuid[], $4::text[], $5::text[], $6::boolean[], $7::bytea[], $8::bigint[], $9::integer[],
+       $10::text[], $11::bigint[], $12::timestamptz[]) n
+ON CONFLICT (tenant_id, number, collection_id, item_key, section) DO UPDATE
+   SET live = excluded.live, digest = excluded.digest, length = excluded.length, generation = excluded.generation,
+       producer = excluded.producer, export_sequence = excluded.export_sequence, updated_at = excluded.updated_at
+ WHERE s.export_sequence < excluded.export_sequence`
+
+const (
+	sqlWriteChunks = `
+INSERT INTO section_chunks (tenant_id, number, collection_id, item_key, section, ordinal, content)
+SELECT $1, $2, $3, $4, $5, n.ordinal - 1, n.content FROM unnest($6::bytea[]) WITH ORDINALITY AS n (content, ordinal)`
+	sqlRemoveChunks = `
+DELETE FROM section_chunks s
+ WHERE s.tenant_id = $1 AND s.number = $2 AND s.collection_id = $3 AND s.item_key = $4 AND s.section = $5`
+	sqlRemoveInSQL = `
+DELETE FROM sections_in_sql s
+ WHERE s.tenant_id = $1 AND s.number = $2 AND s.collection_id = $3 AND s.item_key = $4 AND s.section = $5`
+)
+
+// sqlRemoveExports finds the rows by their keys first: nobody else changes them
+// under the collection's lock.
+const sqlRemoveExports = `
+DELETE FROM export_entries e
+ WHERE e.tenant_id = $1 AND e.ctid = ANY (ARRAY(
+       SELECT e.ctid FROM unnest($2::smallint[], $3::uuid[], $4::text[], $5::bigint[]) AS p (number, collection_id, section, export_sequence)
+        CROSS JOIN LATERAL (SELECT e.ctid FROM export_entries e
+                             WHERE e.tenant_id = $1 AND e.number = p.number AND e.collection_id = p.collection_id
+                               AND e.section = p.section AND e.export_sequence = p.export_sequence LIMIT 1) e))`
+
+const sqlWriteExports = `
+INSERT INTO export_entries (tenant_id, number, collection_id, section, export_sequence, item_key)
+SELECT $1, n.* FROM unnest($2::smallint[], $3::uuid[], $4::text[], $5::bigint[], $6::text[]) n`
+
+const sqlWriteReceipts = `
+INSERT INTO receipts (tenant_id, number, collection_id, operation_id, fingerprint, receipt, created_at)
+SELECT $1, n.* FROM unnest($2::smallint[], $3::uuid[], $4::text[], $5::bytea[], $6::json[], $7::timestamptz[]) n`
+
+const sqlWriteFence = `
+INSERT INTO fences AS f (tenant_id, number, collection_id, fence_key, fence_revision, item_key, content, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (tenant_id, number, collection_id, fence_key) DO UPDATE
+   SET fence_revision = excluded.fence_revision, item_key = excluded.item_key, content = excluded.content, updated_at = excluded.updated_at
+ WHERE f.fence_revision < excluded.fence_revision`
+
+// write queues what the decisions changed.
+func (f *flush) write(tx *tenancy.Tx) {
+	var w writes
+	for _, t := range f.collections {
+		if c := t.locked; c != nil {
+			c.queue(tx, &w)
+		}
+	}
+	w.queue(tx)
+}
+
+// queue queues what changed in one collection, one row after the other, and
+// gathers what is written for all collections at once.
+func (c *locked) queue(tx *tenancy.Tx, w *writes) {
+	number := int16(c.number)
+	for _, t := range c.tuples {
+		if t.revision == t.stood {
+			continue
+		}
+		w.records.add(c, t)
+		for _, s := range t.sections {
+			if s.changed() {
+				c.queueSection(tx, w, t, s)
+			}
+		}
+	}
+	for key, f := range c.fences {
+		if f.changed {
+			tx.Queue(sqlWriteFence, number, c.id, key, f.revision, f.item, f.content[:], c.now)
+		}
+	}
+	for _, id := range c.newReceipts {
+		w.receipts.add(c, id)
+	}
+	c.queueBatches(tx)
+	if is, was := &c.collection, &c.stood; is.sequence != was.sequence || is.claimGeneration != was.claimGeneration {
+		tx.Queue(sqlMoveCollection, number, c.name, c.sequence, c.rowIdentity, c.claimGeneration,
+			was.format, was.sequence, was.rowIdentity, was.claimGeneration)
+	}
+}
+
+// queueSection writes a section to its table, and takes it out of the other.
+func (c *locked) queueSection(tx *tenancy.Tx, w *writes, t *tuple, s *slot) {
+	number := int16(c.number)
+	if s.stood.place.chunked {
+		tx.Queue(sqlRemoveChunks, number, c.id, t.key, s.Name)
+	}
+	switch s.place.format {
+	case FormatSQL:
+		c.rowIdentity++
+		w.inSQL.add(c, t, s)
+		if s.place.chunked {
+			tx.Queue(sqlWriteChunks, number, c.id, t.key, s.Name, chunks(s.body))
+		}
+	case FormatStore:
+		if s.stood.place.format == FormatSQL {
+			tx.Queue(sqlRemoveInSQL, number, c.id, t.key, s.Name)
+		}
+		w.inStore.add(c, t, s)
+	}
+	w.exports.add(c, t, s)
+}
+
+func chunks(body []byte) (all [][]byte) {
+	for len(body) > chunkSize {
+		all, body = append(all, body[:chunkSize]), body[chunkSize:]
+	}
+	return append(all, body)
+}
+
+// writes are rows as columns, for unnest.
+type writes struct {
+	records  recordColumns
+	inSQL    inSQLColumns
+	inStore  inStoreColumns
+	exports  exportColumns
+	receipts receiptColumns
+}
+
+func (w *writes) queue(tx *tenancy.Tx) {
+	if c := &w.records; len(c.keys) > 0 {
+		tx.Queue(sqlWriteRecords, c.numbers, c.ids, c.keys, c.revisions, c.live, c.created, c.updated)
+	}
+	if c := &w.inSQL; len(c.keys) > 0 {
+		tx.Queue(sqlWriteInSQL, c.numbers, c.ids, c.keys, c.sections, c.rows, c.live, c.digests, c.lengths,
+			c.contents, c.chunks, c.producers, c.sequences, c.updated)
+	}
+	if c := &w.inStore; len(c.keys) > 0 {
+		tx.Queue(sqlWriteInStore, c.numbers, c.ids, c.keys, c.sections, c.live, c.digests, c.lengths, c.generations,
+			c.producers, c.sequences, c.updated)
+	}
+	if c := &w.exports; len(c.old.sections) > 0 {
+		tx.Queue(sqlRemoveExports, c.old.numbers, c.old.ids, c.old.sections, c.old.sequences)
+	}
+	if c := &w.exports; len(c.sections) > 0 {
+		tx.Queue(sqlWriteExports, c.numbers, c.ids, c.sections, c.sequences, c.keys)
+	}
+	if c := &w.receipts; len(c.operations) > 0 {
+		tx.Queue(sqlWriteReceipts, c.numbers, c.ids, c.operations, c.fingerprints, c.texts, c.at)
+	}
+}
+
+type inCollections struct {
+	numbers []int16
+	ids     [][16]byte // plain, so that the driver converts none by reflection
+}
+
+func (i *inCollections) add(c *locked) {
+	i.numbers = append(i.numbers, int16(c.number))
+	i.ids = append(i.ids, c.id)
+}
+
+type recordColumns struct {
+	inCollections
+	keys             []string
+	revisions        []int64
+	live             []bool
+	created, updated []time.Time
+}
+
+func (r *recordColumns) add(c *locked, t *tuple) {
+	r.inCollections.add(c)
+	r.keys = append(r.keys, t.key)
+	r.revisions = append(r.revisions, t.revision)
+	r.live = append(r.live, t.live)
+	r.created = append(r.created, t.createdAt)
+	r.updated = append(r.updated, t.updatedAt)
+}
+
+// sectionColumnsOf are what both formats have.
+type sectionColumnsOf struct {
+	inCollections
+	keys, sections, producers []string
+	live                      []bool
+	digests                   [][]byte
+	lengths, sequences        []int64
+	updated                   []time.Time
+}
+
+func (r *sectionColumnsOf) add(c *locked, t *tuple, s *slot) {
+	r.inCollections.add(c)
+	r.keys = append(r.keys, t.key)
+	r.sections = append(r.sections, s.Name)
+	r.producers = append(r.producers, s.Producer)
+	r.live = append(r.live, s.Live)
+	var digest []byte
+	if s.Live {
+		digest = s.Digest[:]
+	}
+	r.digests = append(r.digests, digest)
+	r.lengths = append(r.lengths, s.Length)
+	r.sequences = append(r.sequences, s.Sequence)
+	r.updated = append(r.updated, s.UpdatedAt)
+}
+
+type inSQLColumns struct {
+	sectionColumnsOf
+	rows     []int64
+	contents [][]byte
+	chunks   []int32
+}
+
+func (r *inSQLColumns) add(c *locked, t *tuple, s *slot) {
+	r.sectionColumnsOf.add(c, t, s)
+	r.rows = append(r.rows, c.rowIdentity)
+	content, count := s.body, int32(0)
+	switch {
+	case s.place.chunked:
+		content, count = nil, int32(len(chunks(s.body)))
+	case s.Live && content == nil:
+		content = []byte{} // an empty body is not NULL
+	}
+	r.contents = append(r.contents, content)
+	r.chunks = append(r.chunks, count)
+}
+
+type inStoreColumns struct {
+	sectionColumnsOf
+	generations []*int32
+}
+
+func (r *inStoreColumns) add(c *locked, t *tuple, s *slot) {
+	r.sectionColumnsOf.add(c, t, s)
+	var generation *int32
+	if s.Live {
+		generation = &s.place.generation
+	}
+	r.generations = append(r.generations, generation)
+}
+
+type exportColumns struct {
+	inCollections
+	sections, keys []string
+	sequences      []int64
+	old            struct {
+		inCollections
+		sections  []string
+		sequences []int64
+	}
+}
+
+func (r *exportColumns) add(c *locked, t *tuple, s *slot) {
+	r.inCollections.add(c)
+	r.sections = append(r.sections, s.Name)
+	r.keys = append(r.keys, t.key)
+	r.sequences = append(r.sequences, s.Sequence)
+	if s.stood.Sequence != 0 {
+		r.old.inCollections.add(c)
+		r.old.sections = append(r.old.sections, s.Name)
+		r.old.sequences = append(r.old.sequences, s.stood.Sequence)
+	}
+}
+
+type receiptColumns struct {
+	inCollections
+	operations   []string
+	fingerprints [][]byte
+	texts        []json.RawMessage
+	at           []time.Time
+}
+
+func (r *receiptColumns) add(c *locked, id string) {
+	stored := c.receipts[id]
+	text, err := json.Marshal(stored.Stored)
+	if err != nil {
+		panic(err) // texts, numbers and times always marshal
+	}
+	r.inCollections.add(c)
+	r.operations = append(r.operations, id)
+	r.fingerprints = append(r.fingerprints, stored.fingerprint[:])
+	r.texts = append(r.texts, text)
+	r.at = append(r.at, c.now)
+}

@@ -8,7 +8,8 @@
 -- and takes its place in the order of the collection's changes.
 --
 -- world_id is the world whose lease a change needs; NULL for none. profile is
--- canonical JSON. The counters only grow: export_sequence numbers changes,
+-- canonical JSON. token is drawn by each transaction that moves the counters, and
+-- tells it that its own move is the one that was made. The counters only grow: export_sequence numbers changes,
 -- row_identity the rows of sections_in_sql, claim_generation the claims of items.
 CREATE TABLE collections (
     tenant_id        uuid NOT NULL,
@@ -21,6 +22,7 @@ CREATE TABLE collections (
     export_sequence  bigint NOT NULL CHECK (export_sequence >= 0),
     row_identity     bigint NOT NULL CHECK (row_identity >= 0),
     claim_generation bigint NOT NULL CHECK (claim_generation >= 0),
+    token            uuid NOT NULL,
     created_at       timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, number, collection)
 ) WITH (fillfactor = 50);

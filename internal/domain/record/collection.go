@@ -67,8 +67,8 @@ SELECT ` + collectionColumns + ` FROM collections c WHERE c.tenant_id = $1 AND c
 // is until the transaction ends. It makes nothing where there is a collection.
 const sqlCreateCollection = `
 INSERT INTO collections AS c (tenant_id, number, collection, collection_id, record_format, world_id, profile,
-       export_sequence, row_identity, claim_generation, created_at)
-SELECT $1, $2, $3, $4, g.record_format, $5, $6, 0, 0, 0, clock_timestamp()
+       export_sequence, row_identity, claim_generation, token, created_at)
+SELECT $1, $2, $3, $4, g.record_format, $5, $6, 0, 0, 0, $4, $7
   FROM tenant_gates g WHERE g.tenant_id = $1
 ON CONFLICT (tenant_id, number, collection) DO NOTHING`
 
@@ -112,16 +112,19 @@ func (s *Service) CreateCollection(ctx context.Context, scope tenancy.Scope, wan
 	var found *collection
 	err = tenancy.Run(ctx, s.router.Database(ref.number), s.entry(scope.Tenant, ref.number), func(ctx context.Context, tx *tenancy.Tx) error {
 		found = nil
+		var now time.Time
+		var held *lease.Held
 		if world != nil {
-			held := lease.Hold(tx, []string{*world})
-			if err := tx.Send(ctx); err != nil {
-				return err
-			}
-			if !held.Exists(*world) {
-				return errNoWorld
-			}
+			held = lease.Hold(tx, []string{*world})
 		}
-		tx.Queue(sqlCreateCollection, int16(ref.number), ref.name, id, world, profile.text())
+		tx.QueueNow(&now)
+		if err := tx.Send(ctx); err != nil {
+			return err
+		}
+		if world != nil && !held.Exists(*world) {
+			return errNoWorld
+		}
+		tx.Queue(sqlCreateCollection, int16(ref.number), ref.name, id, world, profile.text(), now)
 		queueReadCollection(tx, ref, &found)
 		return nil
 	})

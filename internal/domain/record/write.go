@@ -4,18 +4,21 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // sqlMoveCollection takes the collection on from where it was found. If that has
-// changed, in spite of the lock, nothing of the transaction is committed.
-const sqlMoveCollection = `
-WITH moved AS (
-    UPDATE collections c SET export_sequence = $4, row_identity = $5, claim_generation = $6
-     WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3
-       AND c.record_format = $7 AND c.export_sequence = $8 AND c.row_identity = $9 AND c.claim_generation = $10
-    RETURNING 1)
-SELECT demand((SELECT count(*) FROM moved) = 1)`
+// changed, in spite of the lock, sqlDemandMove stops the transaction.
+const (
+	sqlMoveCollection = `
+UPDATE collections c SET export_sequence = $4, row_identity = $5, claim_generation = $6, token = $11
+ WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3
+   AND c.record_format = $7 AND c.export_sequence = $8 AND c.row_identity = $9 AND c.claim_generation = $10`
+	sqlDemandMove = `
+SELECT demand(count(*) = 1) FROM collections c
+ WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 AND c.token = $4`
+)
 
 // sqlWriteRecords writes records over those that were found. Their collection has
 // been moved on before, and so they are as they were.
@@ -120,8 +123,10 @@ func (c *locked) queue(tx *tenancy.Tx, w *writes) {
 	}
 	c.queueBatches(tx)
 	if is, was := &c.collection, &c.stood; is.sequence != was.sequence || is.claimGeneration != was.claimGeneration {
+		token := domain.RandomID[domain.TokenKind]()
 		tx.Queue(sqlMoveCollection, number, c.name, c.sequence, c.rowIdentity, c.claimGeneration,
-			was.format, was.sequence, was.rowIdentity, was.claimGeneration)
+			was.format, was.sequence, was.rowIdentity, was.claimGeneration, token)
+		tx.Queue(sqlDemandMove, number, c.name, token)
 	}
 }
 

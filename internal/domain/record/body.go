@@ -62,17 +62,15 @@ func (s *Service) Body(ctx context.Context, scope tenancy.Scope, collection, key
 		if err != nil {
 			return nil, err
 		}
-		release, err := s.memory.Take(ctx, stat.Length)
-		if err != nil {
-			return nil, err
-		}
-		found, err := s.readBody(ctx, scope, collection, key, section, stat.Length)
+		var found foundBody
+		release, err := s.memory.hold(ctx, stat.Length, func() (err error) {
+			found, err = s.readBody(ctx, scope, collection, key, section, stat.Length)
+			return err
+		})
 		switch {
 		case domain.KindOf(err) == domain.KindTooLarge: // it has grown since
-			release()
 			continue
 		case err != nil:
-			release()
 			return nil, err
 		}
 		return &Body{Stat{found.section, found.revision}, release}, nil

@@ -50,8 +50,8 @@ type ExportPage struct {
 func (p *ExportPage) Close() { p.release() }
 
 // sqlExport reads a page. Sequences are taken under the collection's lock, which is
-// held until the commit: who sees one sees all before it. Of the
-// sections behind the one with which the bodies outgrow the bound $7 it reads none.
+// held until the commit: who sees one sees all before it. It ends with the section
+// whose body outgrows the bound $7, and reads that body only where it comes alone.
 const sqlExport = `
 SELECT s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false), b.content
   FROM (SELECT r.number, r.collection_id, r.item_key, r.revision, s.*, sum(s.length) OVER (ORDER BY s.export_sequence) - s.length AS before
@@ -69,7 +69,7 @@ SELECT s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false),
          CROSS JOIN LATERAL ` + sectionsOfBoth + ` s
          WHERE s.section = e.section) s
  CROSS JOIN LATERAL (SELECT s.number, s.collection_id, s.item_key) r
-  LEFT JOIN LATERAL (` + contentInSQL + `) b ON $8 AND s.format = 1 AND s.live
+  LEFT JOIN LATERAL (` + contentInSQL + `) b ON $8 AND s.format = 1 AND s.live AND (s.before = 0 OR s.before + s.length <= $7)
  WHERE s.before <= $7
  ORDER BY s.export_sequence`
 
@@ -97,16 +97,14 @@ func (s *Service) Export(ctx context.Context, scope tenancy.Scope, collection st
 	if !req.Bodies {
 		return s.exportPage(ctx, scope, of, sections, req)
 	}
-	release, err := s.memory.Take(ctx, max(maxExportedBytes, s.limits.Body))
+	var page *ExportPage
+	release, err := s.memory.hold(ctx, max(maxExportedBytes, s.limits.Body), func() (err error) {
+		if page, err = s.exportPage(ctx, scope, of, sections, req); err != nil {
+			return err
+		}
+		return s.exportBodies(ctx, scope, of, page, req.Mark)
+	})
 	if err != nil {
-		return nil, err
-	}
-	page, err := s.exportPage(ctx, scope, of, sections, req)
-	if err == nil {
-		err = s.exportBodies(ctx, scope, of, page, req.Mark)
-	}
-	if err != nil {
-		release()
 		return nil, err
 	}
 	page.release = release

@@ -122,14 +122,16 @@ func (f *flush) look(tx *tenancy.Tx, lock bool) {
 		lookUp(tx, sqlReadRecords, &records, scanTuple)
 		lookUp(tx, sqlReadClaims, &records, scanClaim)
 	}
-	if len(receipts.names) > 0 {
-		lookUp(tx, sqlReadReceipts, &receipts, scanReceipt)
-	}
 	if len(fences.names) > 0 {
 		lookUp(tx, sqlReadFences, &fences, scanFence)
 	}
 	if len(batches.names) > 0 {
 		lookUp(tx, sqlReadBatches, &batches, scanBatch)
+	}
+	// Behind all that an operation writes: who looks without locks, while the
+	// operation that it repeats commits, sees the receipt of what it sees done.
+	if len(receipts.names) > 0 {
+		lookUp(tx, sqlReadReceipts, &receipts, scanReceipt)
 	}
 	tx.QueueNow(&f.now)
 }
@@ -154,7 +156,13 @@ func (f *flush) lookAtCollections(tx *tenancy.Tx, sql string, numbers []int16, n
 func lookUp(tx *tenancy.Tx, sql string, names *nameColumns, scan func(row pgx.CollectableRow, of func(ordinal int64) (*locked, string)) error) {
 	tx.Queue(sql, names.numbers, names.collections, names.names).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
-			err := scan(rows, func(ordinal int64) (*locked, string) { return names.turns[ordinal-1].locked, names.names[ordinal-1] })
+			err := scan(rows, func(ordinal int64) (*locked, string) {
+				c := names.turns[ordinal-1].locked
+				if c == nil {
+					c = newLocked() // it was made since, and isn't there for these decisions
+				}
+				return c, names.names[ordinal-1]
+			})
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -54,18 +55,27 @@ func (s *Service) RecordWithBodies(ctx context.Context, scope tenancy.Scope, col
 	return nil, errBusy
 }
 
+// errMoved is what a look at a record comes to that changes meanwhile.
+var errMoved = errors.New("the record has changed")
+
 // bodiesOf reads the bodies of a record; nil if it changes meanwhile.
 func (s *Service) bodiesOf(ctx context.Context, scope tenancy.Scope, r Record) (*Bodies, error) {
 	size := int64(0)
 	for _, section := range r.Sections {
 		size += section.Length
 	}
-	release, err := s.memory.Take(ctx, size)
-	if err != nil {
+	release, err := s.memory.hold(ctx, size, func() error { return s.readBodies(ctx, scope, &r) })
+	switch {
+	case errors.Is(err, errMoved):
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
+	return &Bodies{r, release}, nil
+}
+
+func (s *Service) readBodies(ctx context.Context, scope tenancy.Scope, r *Record) error {
 	var group errgroup.Group
-	changed := make([]bool, len(r.Sections))
 	for i := range r.Sections {
 		section := &r.Sections[i]
 		if !section.Live {
@@ -73,24 +83,17 @@ func (s *Service) bodiesOf(ctx context.Context, scope tenancy.Scope, r Record) (
 		}
 		group.Go(func() error {
 			found, err := s.readBody(ctx, scope, r.Collection, r.Key, section.Name, section.Length)
-			if err != nil && domain.KindOf(err) != domain.KindTooLarge {
+			switch kind := domain.KindOf(err); {
+			case kind == domain.KindTooLarge, kind == domain.KindGone, err == nil && found.revision != r.Revision:
+				return errMoved
+			case err != nil:
 				return err
 			}
-			changed[i] = err != nil || found.revision != r.Revision
 			section.Body = found.section.Body
 			return nil
 		})
 	}
-	err = group.Wait()
-	switch {
-	case err != nil:
-		release()
-		return nil, err
-	case slices.Contains(changed, true):
-		release()
-		return nil, nil
-	}
-	return &Bodies{r, release}, nil
+	return group.Wait()
 }
 
 // Filter says which records a list has.

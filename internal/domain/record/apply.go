@@ -84,29 +84,14 @@ func (c *locked) admits(p *Publication) error {
 // from the profile, and numbers the changes.
 func (c *locked) apply(p *Publication, receipt *Receipt) error {
 	t := c.tuples[p.Key]
-	live := t.liveLengths()
-	for section, body := range p.Bodies {
-		live[section] = int64(len(body))
-	}
-	for _, section := range p.Tombstones {
-		delete(live, section)
-	}
-	if p.everything {
-		clear(live)
-	}
-	if err := c.profile.settle(live, p); err != nil {
+	live, err := c.wouldLive(p)
+	if err != nil {
 		return err
-	}
-	if len(p.Bodies) > 0 && total(live) > c.limits.Record {
-		return errTooLarge(c.limits).At("/sections")
 	}
 	if c.format == FormatStore && len(p.Bodies) > 0 && !p.stored && !c.rehearsing {
 		return errNotStored
 	}
 	if t == nil {
-		if len(live) == 0 {
-			return errNoRecord
-		}
 		t = &tuple{key: p.Key, createdAt: c.now, sections: map[string]*slot{}}
 		c.tuples[p.Key] = t
 	}
@@ -129,6 +114,32 @@ func (c *locked) apply(p *Publication, receipt *Receipt) error {
 		t.live, t.updatedAt = len(live) > 0, later(c.now, t.updatedAt)
 	}
 	return nil
+}
+
+// wouldLive gives the lengths of the sections that are live behind the
+// publication, if it may be made.
+func (c *locked) wouldLive(p *Publication) (map[string]int64, error) {
+	t := c.tuples[p.Key]
+	live := t.liveLengths()
+	for section, body := range p.Bodies {
+		live[section] = int64(len(body))
+	}
+	for _, section := range p.Tombstones {
+		delete(live, section)
+	}
+	if p.everything {
+		clear(live)
+	}
+	if err := c.profile.settle(live, p); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(p.Bodies) > 0 && total(live) > c.limits.Record:
+		return nil, errTooLarge(c.limits).At("/sections")
+	case t == nil && len(live) == 0:
+		return nil, errNoRecord
+	}
+	return live, nil
 }
 
 // settle takes from the live sections what the profile says goes with what was

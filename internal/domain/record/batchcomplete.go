@@ -191,11 +191,13 @@ func (c *locked) wouldApply(p *Publication) bool {
 	if _, known := c.receipts[p.OperationID]; known || c.admits(p) != nil {
 		return false
 	}
-	if p.Expect.Fence == nil {
-		return true
+	if f := p.Expect.Fence; f != nil {
+		if outcome, _, err := c.passes(p, f); err != nil || outcome != Published {
+			return false
+		}
 	}
-	outcome, _, err := c.passes(p, p.Expect.Fence)
-	return err == nil && outcome == Published
+	_, err := c.wouldLive(p)
+	return err == nil
 }
 
 func (c *locked) completeItem(p *Publication) (CompletedItem, error) {

@@ -51,10 +51,12 @@ func (p *ExportPage) Close() { p.release() }
 
 // sqlExport reads a page. Sequences are taken under the collection's lock, which is
 // held until the commit: who sees one sees all before it. It ends with the section
-// whose body outgrows the bound $7, and reads that body only where it comes alone.
+// whose body outgrows the bound $7, or the next one if that is the first, and reads
+// the bodies of those only that will be on the page.
 const sqlExport = `
 SELECT s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false), b.content
-  FROM (SELECT r.number, r.collection_id, r.item_key, r.revision, s.*, sum(s.length) OVER (ORDER BY s.export_sequence) - s.length AS before
+  FROM (SELECT r.number, r.collection_id, r.item_key, r.revision, s.*,
+               sum(s.length) OVER (ORDER BY s.export_sequence) - s.length AS before, row_number() OVER (ORDER BY s.export_sequence) AS place
           FROM (SELECT c.number, c.collection_id FROM collections c WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c
          CROSS JOIN LATERAL (
                SELECT e.* FROM unnest($4::text[]) AS n (section)
@@ -69,8 +71,8 @@ SELECT s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false),
          CROSS JOIN LATERAL ` + sectionsOfBoth + ` s
          WHERE s.section = e.section) s
  CROSS JOIN LATERAL (SELECT s.number, s.collection_id, s.item_key) r
-  LEFT JOIN LATERAL (` + contentInSQL + `) b ON $8 AND s.format = 1 AND s.live AND (s.before = 0 OR s.before + s.length <= $7)
- WHERE s.before <= $7
+  LEFT JOIN LATERAL (` + contentInSQL + `) b ON $8 AND s.format = 1 AND s.live AND (s.place = 1 OR s.before + s.length <= $7)
+ WHERE s.place <= 2 OR s.before <= $7
  ORDER BY s.export_sequence`
 
 // Export gives what has changed in a collection behind a sequence. A reader that

@@ -29,7 +29,7 @@ type decision struct {
 
 	// What it looks at.
 	keys       []string // records, and who has claimed them
-	operations []string
+	operations []string // the decision's own comes first
 	fences     []string
 	batches    []string
 	bytes      int  // of bodies that it writes to SQL
@@ -179,11 +179,21 @@ func (f *flush) decide() {
 	}
 }
 
+// made tells that the decision's own operation was made before: then there is only
+// its receipt to give, or to refuse, and that takes no lease.
+func (d *decision) made(c *locked) bool {
+	if len(d.operations) == 0 {
+		return false
+	}
+	_, known := c.receipts[d.operations[0]]
+	return known
+}
+
 func (t *turn) decide(d *decision) error {
 	if t.locked == nil {
 		return errNoCollection
 	}
-	if t.locked.world != "" {
+	if t.locked.world != "" && !d.made(t.locked) {
 		if err := t.locked.held.Admit(t.locked.now, t.locked.world, d.caller, d.lease); err != nil {
 			return err
 		}

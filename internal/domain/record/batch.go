@@ -172,6 +172,9 @@ func (c *locked) shownBatch(b *batch) Batch {
 //
 // Errors: not found collection_not_found, batch_not_found; unavailable.
 func (s *Service) Batch(ctx context.Context, scope tenancy.Scope, collection, id string) (Batch, error) {
+	if !validText(id) {
+		return Batch{}, errNoBatch
+	}
 	c, err := s.lookAt(ctx, scope, collection, decision{batches: []string{id}})
 	switch {
 	case err != nil:

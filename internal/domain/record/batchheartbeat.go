@@ -22,6 +22,9 @@ type ClaimedItem struct {
 // batch_exists (for another's batch), batch_completed, and those of a lease;
 // unavailable, outcome unknown (ask again).
 func (s *Service) Heartbeat(ctx context.Context, scope tenancy.Scope, collection string, a *lease.Authority, id string, items []ClaimedItem, term time.Duration) ([]BatchItem, error) {
+	if !validText(id) {
+		return nil, errNoBatch
+	}
 	if term != 0 && (term < MinBatchTerm || term > MaxBatchTerm) {
 		return nil, errBatchTerm
 	}

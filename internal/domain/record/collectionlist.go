@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -16,6 +17,8 @@ type CollectionPage struct {
 	Collections []Collection
 	More        bool
 }
+
+var errAfterCollection = domain.Invalid("cursor_invalid", "A list goes on behind a collection that a page of it ended with.").At("?cursor")
 
 const sqlListCollections = `
 SELECT ` + collectionColumns + `
@@ -27,10 +30,13 @@ SELECT ` + collectionColumns + `
 // an order that stays: every collection that exists throughout is given once,
 // whatever is made meanwhile.
 //
-// Errors: unavailable.
+// Errors: invalid cursor_invalid, unavailable.
 func (s *Service) Collections(ctx context.Context, scope tenancy.Scope, after string, limit int) (CollectionPage, error) {
 	from := int16(-1)
 	if after != "" {
+		if !collectionName.MatchString(after) {
+			return CollectionPage{}, errAfterCollection
+		}
 		from = int16(numberOf(after))
 	}
 	pages := make([][]*collection, len(s.router.Databases()))

@@ -24,7 +24,7 @@ type askedBody struct {
 type askedExpectation struct {
 	Revision int64              `json:"revision"`
 	Absent   bool               `json:"absent"`
-	Digests  map[string]*Digest `json:"digests"`
+	Digests  map[string]*Digest `json:"digests,omitempty"` // none and an empty map are the same
 	Fence    *Fence             `json:"fence"`
 }
 

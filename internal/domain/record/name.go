@@ -28,8 +28,16 @@ var (
 	errNoRecord     = domain.NotFound("record_not_found", "There is no record under this key.")
 )
 
-// FoldName gives a collection's name in its one form: lower case.
-func FoldName(name string) string { return strings.ToLower(name) }
+// FoldName gives a collection's name in its one form: lower case. Other letters
+// than A to Z stay, and no name may have them.
+func FoldName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + ('a' - 'A')
+		}
+		return r
+	}, name)
+}
 
 // numberOf places a collection: all that are named after a world, "w" or "w:…",
 // are in the world's number.

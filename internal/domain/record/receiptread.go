@@ -10,6 +10,9 @@ import (
 //
 // Errors: not found collection_not_found, receipt_not_found; unavailable.
 func (s *Service) StoredReceipt(ctx context.Context, scope tenancy.Scope, collection, operationID string) (Stored, error) {
+	if !validText(operationID) {
+		return Stored{}, errNoReceipt
+	}
 	c, err := s.lookAt(ctx, scope, collection, decision{operations: []string{operationID}})
 	if err != nil {
 		return Stored{}, err

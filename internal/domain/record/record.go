@@ -17,6 +17,9 @@ import (
 //
 // Errors: not found collection_not_found, record_not_found; unavailable.
 func (s *Service) Record(ctx context.Context, scope tenancy.Scope, collection, key string) (Record, error) {
+	if !validKey(key) {
+		return Record{}, errNoRecord
+	}
 	c, err := s.lookAt(ctx, scope, collection, decision{keys: []string{key}})
 	switch {
 	case err != nil:
@@ -96,6 +99,8 @@ func (s *Service) readBodies(ctx context.Context, scope tenancy.Scope, r *Record
 	return group.Wait()
 }
 
+var errAfter = domain.Invalid("cursor_invalid", "A list goes on behind a key that a page of it ended with.").At("?cursor")
+
 // Filter says which records a list has.
 type Filter struct {
 	Live *bool // those that have a live section, or those that have none; all if nil
@@ -123,8 +128,11 @@ SELECT r.item_key, r.revision, r.live, r.created_at, r.updated_at, ` + sectionCo
 // bytes. Every record that is there throughout is given once. A page may have
 // fewer than there are, where the filter leaves some out.
 //
-// Errors: not found collection_not_found, unavailable.
+// Errors: invalid cursor_invalid, not found collection_not_found, unavailable.
 func (s *Service) Records(ctx context.Context, scope tenancy.Scope, name string, filter Filter, after string, limit int) (RecordPage, error) {
+	if after != "" && !validKey(after) {
+		return RecordPage{}, errAfter
+	}
 	var found *collection
 	var all []Record
 	err := s.read(ctx, scope, name, func(tx *tenancy.Tx, ref ref) {

@@ -183,6 +183,7 @@ func TestFaults(t *testing.T) {
 
 		{"internal/testkit", "testing", false},
 		{"internal/testkit", "internal/jobs", true},
+		{"internal/testkit", s3, false},
 		{"internal/unheard-of", "fmt", true},
 		{"internal/domainlike", "fmt", true},
 	}

@@ -14,6 +14,7 @@ import (
 // Bucket is one bucket of an object store. It may be used by many at once.
 type Bucket struct {
 	name        string
+	wire        *wire
 	client      *s3.Client
 	presigner   *s3.PresignClient
 	transport   *http.Transport // nil for one that was given
@@ -52,7 +53,11 @@ func Open(_ context.Context, s Settings, o Options) (*Bucket, error) {
 		b.transport = newTransport(s.MaxConcurrency)
 		carrier = b.transport
 	}
-	b.client = newClient(s, carrier)
+	client := &http.Client{Transport: carrier, CheckRedirect: noRedirect}
+	if b.wire, err = newWire(s, client); err != nil {
+		return nil, err
+	}
+	b.client = newClient(s, client)
 	b.presigner = s3.NewPresignClient(b.client)
 	if b.telemetry, err = newTelemetry(o.Tracers, o.Meters, s.Bucket, b.limiter); err != nil {
 		return nil, err

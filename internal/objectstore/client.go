@@ -1,39 +1,31 @@
 package objectstore
 
 import (
-	"context"
-	"encoding/base64"
-	"encoding/hex"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go/middleware"
 )
 
 // newClient makes the SDK's client send what R2 accepts, once: the tries are
 // counted and paced here, since the SDK repeats a PUT whose answer was lost and
 // then reports the 412 that it caused itself.
-func newClient(s Settings, carrier http.RoundTripper) *s3.Client {
+func newClient(s Settings, client *http.Client) *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: aws.String(s.Endpoint),
 		Region:       s.Region,
 		UsePathStyle: s.PathStyle,
 		Credentials:  credentials.NewStaticCredentialsProvider(s.AccessKey, s.SecretKey, ""),
-		HTTPClient:   &http.Client{Transport: carrier, CheckRedirect: noRedirect},
+		HTTPClient:   client,
 		Retryer:      aws.NopRetryer{},
 
 		// Otherwise each PUT carries a CRC32 besides, in a trailer, and each GET
 		// asks for checksums, to compute what is compared here anyway.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
-
-		ContinueHeaderThresholdBytes: -1, // bodies are small; waiting for "100 Continue" costs a round trip
-		APIOptions:                   []func(*middleware.Stack) error{addKnownHash},
 	})
 }
 
@@ -58,21 +50,3 @@ func newTransport(concurrency int) *http.Transport {
 
 // bufferSize holds a small body with its headers, in bytes.
 const bufferSize = 16 << 10
-
-// addKnownHash saves a second SHA-256 of each body.
-func addKnownHash(stack *middleware.Stack) error {
-	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("KnownPayloadHash", knownHash), middleware.After)
-}
-
-// knownHash signs an upload with the digest that it names. Without that the SDK
-// computes one over http, and leaves the payload unsigned over https.
-func knownHash(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-	if put, ok := in.Parameters.(*s3.PutObjectInput); ok {
-		digest, err := base64.StdEncoding.DecodeString(aws.ToString(put.ChecksumSHA256))
-		if err != nil {
-			return middleware.InitializeOutput{}, middleware.Metadata{}, err
-		}
-		ctx = v4.SetPayloadHash(ctx, hex.EncodeToString(digest))
-	}
-	return next.HandleInitialize(ctx, in)
-}

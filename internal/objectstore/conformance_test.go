@@ -29,6 +29,7 @@ func TestConformance(t *testing.T) {
 		test    func(t *testing.T, w way)
 	}{
 		{"bodies come back as they went", bodiesComeBack},
+		{"a key may hold any characters", anyCharacters},
 		{"an object is made once", objectIsMadeOnce},
 		{"of many creators one uploads, and all are sure", manyCreators},
 		{"wrong bytes at the key stop the work", wrongBytesStop},
@@ -72,6 +73,20 @@ func bodiesComeBack(t *testing.T, w way) {
 			continue
 		}
 		b.wantBody(t, x)
+	}
+}
+
+func anyCharacters(t *testing.T, w way) {
+	b := w.bed(t)
+	for _, name := range []string{"with space", "a+b", "100%", "%41", "ü/日本", "a=b&c?d#e", "~!$'()*,;:@", `"<>\^{|}` + "`"} {
+		x := b.random(10)
+		x.key = b.prefix + name
+		b.store(t, x)
+		b.wantBody(t, x)
+		objects, _, err := b.List(t.Context(), x.key, "", 2)
+		if err != nil || len(objects) != 1 || objects[0].Key != x.key {
+			t.Errorf("%q is listed as %v, %v", name, objects, err)
+		}
 	}
 }
 

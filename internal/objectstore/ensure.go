@@ -1,13 +1,6 @@
 package objectstore
 
-import (
-	"bytes"
-	"context"
-	"encoding/base64"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-)
+import "context"
 
 // Ensure returns nil when the object at key was seen to be exactly body, whose
 // SHA-256 is digest. It makes the object unless there is one, and never changes
@@ -49,16 +42,7 @@ func (b *Bucket) Ensure(ctx context.Context, key string, body []byte, digest [32
 // create uploads the body if there is no object, in one request.
 func (b *Bucket) create(ctx context.Context, key string, body []byte, digest [32]byte) outcome {
 	return b.once(ctx, putObject, key, func(ctx context.Context) error {
-		_, err := b.client.PutObject(ctx, &s3.PutObjectInput{
-			Bucket:         &b.name,
-			Key:            &key,
-			Body:           bytes.NewReader(body),
-			ContentLength:  aws.Int64(int64(len(body))),
-			ContentType:    aws.String(contentType),
-			IfNoneMatch:    aws.String("*"),
-			ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(digest[:])),
-		})
-		return err
+		return b.wire.create(ctx, key, body, digest)
 	})
 }
 

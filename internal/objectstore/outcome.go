@@ -64,10 +64,13 @@ type outcome struct {
 // the single request's.
 func judge(ctx context.Context, err error) outcome {
 	o := outcome{err: err}
-	var answer *smithyhttp.ResponseError
-	if errors.As(err, &answer) && answer.Response != nil && answer.Response.Response != nil {
-		o.status = answer.HTTPStatusCode()
-		o.after = retryAfter(answer.Response.Header.Get("Retry-After"))
+	var refused *refusal
+	var answer *smithyhttp.ResponseError // the SDK's
+	switch {
+	case errors.As(err, &refused):
+		o.status, o.after = refused.status, retryAfter(refused.after)
+	case errors.As(err, &answer) && answer.Response != nil && answer.Response.Response != nil:
+		o.status, o.after = answer.HTTPStatusCode(), retryAfter(answer.Response.Header.Get("Retry-After"))
 	}
 	o.verdict = verdictOf(ctx, err, o.status)
 	if o.verdict == ended {
@@ -113,8 +116,12 @@ var spoiltOnItsWay = map[string]bool{"BadDigest": true, "IncompleteBody": true, 
 
 // errorCode is S3's own name of an error, or "".
 func errorCode(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
+	var refused *refusal
+	var api smithy.APIError // the SDK's
+	switch {
+	case errors.As(err, &refused):
+		return refused.code
+	case errors.As(err, &api):
 		return api.ErrorCode()
 	}
 	return ""

@@ -9,8 +9,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
@@ -43,15 +41,15 @@ func (b *Bucket) verify(ctx context.Context, key string, body []byte) error {
 // that there are no more.
 func (b *Bucket) read(ctx context.Context, key string, length int64, look func(io.Reader) error) error {
 	return b.repeat(ctx, getObject, key, func(ctx context.Context) error {
-		answer, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &key})
+		answer, err := b.wire.get(ctx, key)
 		if err != nil {
 			return err
 		}
 		defer answer.Body.Close()
 		// Without a Content-Length nothing tells a short object from an answer that
 		// was cut off: what is read decides, and is read again if it is too short.
-		if answer.ContentLength != nil && *answer.ContentLength != length {
-			return corruption(fmt.Sprintf("it is %d bytes long, not %d", *answer.ContentLength, length))
+		if announced := answer.ContentLength; announced >= 0 && announced != length {
+			return corruption(fmt.Sprintf("it is %d bytes long, not %d", announced, length))
 		}
 		if err := look(answer.Body); err != nil {
 			return err

@@ -3,8 +3,10 @@ package objectstore
 import (
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -43,6 +45,10 @@ const (
 	defaultTimeout     = 30 * time.Second
 )
 
+// label is a bucket's name that can be part of a host's (RFC 1123, section 2.1).
+// One with dots could, but no certificate would fit.
+var label = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$`)
+
 // complete fills in the defaults, and refuses what can't be used.
 func (s Settings) complete() (Settings, error) {
 	u, err := url.Parse(s.Endpoint)
@@ -51,6 +57,8 @@ func (s Settings) complete() (Settings, error) {
 		return s, fmt.Errorf("the object store's endpoint is not an http or https URL")
 	case s.Bucket == "":
 		return s, fmt.Errorf("the object store's bucket has no name")
+	case !s.PathStyle && (!label.MatchString(s.Bucket) || net.ParseIP(u.Hostname()) != nil):
+		return s, fmt.Errorf("the object store's host can't be named after the bucket: use the path style")
 	case s.AccessKey == "" || s.SecretKey == "":
 		return s, fmt.Errorf("the object store's keys are missing")
 	case s.MaxConcurrency < 0 || s.MaxAttempts < 0 || s.Timeout < 0:

@@ -8,9 +8,10 @@
 -- and takes its place in the order of the collection's changes.
 --
 -- world_id is the world whose lease a change needs; NULL for none. profile is
--- canonical JSON. token is drawn by each transaction that moves the counters, and
--- tells it that its own move is the one that was made. The counters only grow: export_sequence numbers changes,
+-- canonical JSON. The counters only grow: export_sequence numbers changes,
 -- row_identity the rows of sections_in_sql, claim_generation the claims of items.
+-- token is drawn by each transaction that changes anything in the collection: who
+-- finds another than it saw knows that its decision rests on what is no more.
 CREATE TABLE collections (
     tenant_id        uuid NOT NULL,
     number           smallint NOT NULL,

@@ -30,9 +30,10 @@ type collection struct {
 	format          int16
 	world           string
 	profile         Profile
-	sequence        int64 // the last of the export
-	rowIdentity     int64 // the last of sections_in_sql
-	claimGeneration int64 // the last
+	sequence        int64        // the last of the export
+	rowIdentity     int64        // the last of sections_in_sql
+	claimGeneration int64        // the last
+	token           domain.Token // of the last transaction that changed anything in it
 	createdAt       time.Time
 }
 
@@ -41,7 +42,7 @@ func (c *collection) shown() Collection {
 }
 
 const collectionColumns = `c.number, c.collection, c.collection_id, c.record_format, c.world_id, c.profile,
-       c.export_sequence, c.row_identity, c.claim_generation, c.created_at`
+       c.export_sequence, c.row_identity, c.claim_generation, c.token, c.created_at`
 
 // scanCollection reads collectionColumns, behind others.
 func scanCollection(row pgx.CollectableRow, c *collection, before ...any) (err error) {
@@ -49,7 +50,7 @@ func scanCollection(row pgx.CollectableRow, c *collection, before ...any) (err e
 	var world *string
 	var profile string
 	if err := row.Scan(append(before, &number, &c.name, &c.id, &c.format, &world, &profile,
-		&c.sequence, &c.rowIdentity, &c.claimGeneration, &c.createdAt)...); err != nil {
+		&c.sequence, &c.rowIdentity, &c.claimGeneration, &c.token, &c.createdAt)...); err != nil {
 		return err
 	}
 	if world != nil {

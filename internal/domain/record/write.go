@@ -8,13 +8,13 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
-// sqlMoveCollection takes the collection on from where it was found. If that has
-// changed, in spite of the lock, sqlDemandMove stops the transaction.
+// sqlMoveCollection takes the collection on from where it was found. If anything
+// in it has changed since, in spite of the lock, sqlDemandMove stops the transaction.
 const (
 	sqlMoveCollection = `
-UPDATE collections c SET export_sequence = $4, row_identity = $5, claim_generation = $6, token = $11
+UPDATE collections c SET export_sequence = $4, row_identity = $5, claim_generation = $6, token = $9
  WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3
-   AND c.record_format = $7 AND c.export_sequence = $8 AND c.row_identity = $9 AND c.claim_generation = $10`
+   AND c.record_format = $7 AND c.token = $8`
 	sqlDemandMove = `
 SELECT demand(count(*) = 1) FROM collections c
  WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 AND c.token = $4`
@@ -122,12 +122,26 @@ func (c *locked) queue(tx *tenancy.Tx, w *writes) {
 		w.receipts.add(c, id)
 	}
 	c.queueBatches(tx)
-	if is, was := &c.collection, &c.stood; is.sequence != was.sequence || is.claimGeneration != was.claimGeneration {
+	if c.changed() {
 		token := domain.RandomID[domain.TokenKind]()
 		tx.Queue(sqlMoveCollection, number, c.name, c.sequence, c.rowIdentity, c.claimGeneration,
-			was.format, was.sequence, was.rowIdentity, was.claimGeneration, token)
+			c.stood.format, c.stood.token, token)
 		tx.Queue(sqlDemandMove, number, c.name, token)
 	}
+}
+
+// changed tells whether anything is written in the collection. What changes without
+// a sequence or a receipt is a batch's.
+func (c *locked) changed() bool {
+	if c.sequence != c.stood.sequence || len(c.newReceipts) > 0 {
+		return true
+	}
+	for _, b := range c.batches {
+		if b.changed {
+			return true
+		}
+	}
+	return false
 }
 
 // queueSection writes a section to its table, and takes it out of the other.

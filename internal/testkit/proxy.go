@@ -14,6 +14,7 @@ type Proxy struct {
 	listener net.Listener
 	trips    atomic.Int64
 	traffic  valve
+	fate     atomic.Pointer[func(statement string) Fate] // of exchanges; nil where all pass
 	serving  sync.WaitGroup
 
 	mu       sync.Mutex

@@ -132,6 +132,7 @@ func (l *link) startUp(in *bufio.Reader) error {
 func (l *link) ask(in *bufio.Reader) error {
 	out := bufio.NewWriter(l.server)
 	var heard conversation
+	begins := true // an exchange, with the next message
 	for {
 		m, err := readMessage(in)
 		if err != nil {
@@ -139,6 +140,12 @@ func (l *link) ask(in *bufio.Reader) error {
 		}
 		if err := l.wait(l.proxy.traffic.opened()); err != nil {
 			return err
+		}
+		if begins && m.talks() {
+			if err := l.begin(m, &heard); err != nil {
+				return err
+			}
+			begins = false
 		}
 		if sql, runs := heard.hear(m); runs {
 			if trap := l.proxy.spring(sql, heard.transaction); trap != nil {
@@ -151,6 +158,7 @@ func (l *link) ask(in *bufio.Reader) error {
 		if m.asks() {
 			l.asked++
 			l.proxy.trips.Add(1)
+			begins = true
 		}
 		if _, err := out.Write(m); err != nil {
 			return err

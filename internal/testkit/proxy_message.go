@@ -20,6 +20,8 @@ const (
 	bind          = 'B'
 	query         = 'Q'
 	synchronize   = 'S'
+	password      = 'p'
+	terminate     = 'X'
 	readyForQuery = 'Z'
 )
 
@@ -43,6 +45,10 @@ func (m message) body() []byte { return m[5:] }
 
 // asks tells whether the client waits for the server behind it.
 func (m message) asks() bool { return m.kind() == query || m.kind() == synchronize }
+
+// talks tells whether the client wants something from the server, beside being let
+// in and taking leave.
+func (m message) talks() bool { return m.kind() != password && m.kind() != terminate }
 
 // conversation follows what a client says, just closely enough to know which
 // statement it runs. A statement may be prepared once, by name, and from then on

@@ -130,7 +130,7 @@ const completedJobs = `SELECT count(*) FROM river_job WHERE state = 'completed'`
 func TestWorker_SweepsEveryDatabaseAndStopsOnASignal(t *testing.T) {
 	t.Parallel()
 	in := testkit.Databases(t, 3)
-	p := startProcess(t, environ(in))
+	p := startProcess(t, append(environ(in), testkit.BodiesEnviron(testkit.BodyStore(t))...))
 	ready := p.await(t, "ready")
 	if ready.Databases != 3 {
 		t.Errorf("the worker says %+v, want three databases", ready)
@@ -156,7 +156,7 @@ func TestWorker_SweepsEveryDatabaseAndStopsOnASignal(t *testing.T) {
 	}
 	for _, name := range []string{
 		"messaging_process_duration_seconds_bucket", "db_client_operation_duration_seconds_bucket", "holdfast_sweep_visited_total",
-		"holdfast_jobs_depth", "holdfast_jobs_leader", `service_name="holdfast-worker"`,
+		"holdfast_jobs_depth", "holdfast_jobs_leader", "holdfast_bodies_concurrency_limit", `service_name="holdfast-worker"`,
 	} {
 		if !strings.Contains(string(metrics), name) {
 			t.Errorf("the metrics lack %s", name)

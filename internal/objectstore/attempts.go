@@ -28,7 +28,7 @@ func (a *attempts) pause(ctx context.Context, last outcome) error {
 	wait := max(last.after, rand.N(longest))
 	deadline, bounded := ctx.Deadline()
 	if a.made >= a.most || wait > patience || bounded && time.Until(deadline) < wait {
-		return errUnavailable.Because(last.err).After(last.after)
+		return errUnavailable.Because(last.err).After(max(last.after, time.Second))
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -14,7 +14,7 @@ func (b *Bucket) Probe(ctx context.Context) error {
 	o := judge(ctx, err)
 	call.end(o)
 	if o.verdict.mayPass() {
-		return errUnavailable.Because(err).After(o.after)
+		return errUnavailable.Because(err)
 	}
 	return b.conclude(ctx, headBucket, "", o)
 }

@@ -89,10 +89,7 @@ func (w *wire) request(ctx context.Context, method, key string) *http.Request {
 	u := w.base
 	u.Path = w.base.Path + key
 	u.RawPath = httpbinding.EscapePath(u.Path, false)
-	r := &http.Request{
-		Method: method, URL: &u, Host: u.Host, Header: make(http.Header, 8),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}
+	r := &http.Request{Method: method, URL: &u, Host: u.Host, Header: make(http.Header, 8)}
 	return r.WithContext(ctx)
 }
 

@@ -27,6 +27,9 @@ var loggable = map[string]bool{
 	"service": true, "version": true, "build": true, "signal": true, "address": true,
 	"database": true, "databases": true, "setting": true, "pooler": true, "protocol": true,
 
+	// Where a body is: a tenant's id, a collection's, and a digest.
+	"object_key": true,
+
 	// Requests, by template and never by raw path.
 	"method": true, "route": true, "operation": true, "scope": true,
 

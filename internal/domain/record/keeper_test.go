@@ -24,6 +24,7 @@ type keeper struct {
 	admin  map[string]*pgxpool.Pool // by database, as the superuser
 	faults *testkit.StoreFaults     // of its way to the bucket
 	scope  tenancy.Scope            // of a principal of a tenant that is open
+	format int16                    // of the tenant's collections
 	names  *atomic.Int64
 }
 
@@ -41,7 +42,7 @@ func (k testSecrets) DeriveWith(keyID string, parts ...string) ([]byte, bool) {
 func newKeeper(t testing.TB, format int16) *keeper {
 	t.Helper()
 	in := testkit.Databases(t, 3)
-	k := &keeper{in: in, router: in.Router(t, postgres.RoleAPI), admin: map[string]*pgxpool.Pool{}, names: &atomic.Int64{}}
+	k := &keeper{in: in, router: in.Router(t, postgres.RoleAPI), admin: map[string]*pgxpool.Pool{}, names: &atomic.Int64{}, format: format}
 	for _, db := range k.router.Databases() {
 		k.admin[db.Name] = in.Admin(t, db.Name)
 	}

@@ -46,7 +46,7 @@ func tables(t *testing.T, admin *pgxpool.Pool) []table {
 // list has thought about who may read it.
 var operators = map[string][]string{
 	"control": {"checkpoint_keys", "installation", "revocation_counter", "revocations", "schedules", "signing_keys"},
-	"data1":   {"lease_sweeps", "number_gates", "sweeps"},
+	"data1":   {"lease_sweeps", "number_gates", "object_sweeps", "record_sweeps", "sweeps"},
 }
 
 func TestEveryTable_IsTheOwnersAndForcedByTenant(t *testing.T) {

@@ -2,21 +2,18 @@ package objectstore
 
 import (
 	"context"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
 // MaxListed is the most objects that one listing gives.
 const MaxListed = 1000
 
-// Object is what a listing tells. It proves nothing of the bytes.
-type Object struct {
-	Key        string
-	Size       int64 // bytes
-	ModifiedAt time.Time
-}
+// Object is what a listing tells.
+type Object = domain.Object
 
 // List gives the first objects whose keys begin with prefix and come after the
 // key after ("" for the first ones), in the order of their keys' bytes: at most

@@ -20,6 +20,11 @@ type Store interface {
 	Fetch(ctx context.Context, key string, digest [32]byte, length int64) ([]byte, error)
 	// Presign gives a URL that downloads the object as an attachment for a while.
 	Presign(ctx context.Context, key, filename string, life time.Duration) (url string, err error)
+	// List gives up to limit objects whose keys begin with prefix, behind a key, in
+	// the order of their keys' bytes, and tells whether more follow.
+	List(ctx context.Context, prefix, after string, limit int) (objects []domain.Object, more bool, err error)
+	// Delete deletes objects; those that are gone already are no error.
+	Delete(ctx context.Context, keys ...string) error
 	// Lifecycle reads the live rules by which the store removes objects.
 	Lifecycle(ctx context.Context) ([]domain.LifecycleRule, error)
 }

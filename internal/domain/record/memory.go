@@ -51,19 +51,17 @@ func (m *Memory) Take(ctx context.Context, bytes int64) (release func(), err err
 // hold is Take for as long as use takes, and for longer only when it succeeds:
 // release is the caller's then. An error or a panic gives the room back.
 func (m *Memory) hold(ctx context.Context, bytes int64, use func() error) (release func(), err error) {
-	release, err = m.Take(ctx, bytes)
+	letGo, err := m.Take(ctx, bytes)
 	if err != nil {
 		return nil, err
 	}
-	kept := false
 	defer func() {
-		if !kept {
-			release()
+		if release == nil {
+			letGo()
 		}
 	}()
 	if err := use(); err != nil {
 		return nil, err
 	}
-	kept = true
-	return release, nil
+	return letGo, nil
 }

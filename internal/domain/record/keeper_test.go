@@ -53,11 +53,17 @@ func newKeeper(t testing.TB, format int16) *keeper {
 		Principal: domain.NewID[domain.PrincipalKind](time.Now()),
 		Name:      "tester",
 	}
+	k.begin(t, format)
+	return k
+}
+
+// begin lets the tenant's new collections begin at a format.
+func (k *keeper) begin(t testing.TB, format int16) {
+	t.Helper()
 	open := tenancy.GateState{State: "open", Layout: domain.Layout, IdentityState: "open", RecordFormat: format}
 	if err := tenancy.NewGates(k.router).Set(t.Context(), k.scope.Tenant, open); err != nil {
 		t.Fatal(err)
 	}
-	return k
 }
 
 func (k *keeper) serve(t testing.TB, router *postgres.Router, options Options) *Service {

@@ -96,7 +96,10 @@ func (s *Service) Complete(ctx context.Context, scope tenancy.Scope, collection 
 }
 
 func (req *CompleteBatch) check(scope tenancy.Scope, id string, limits Limits) error {
-	if !validText(req.OperationID) {
+	switch {
+	case !validText(id):
+		return errNoBatch
+	case !validText(req.OperationID):
 		return errOperationID
 	}
 	bytes, fences := 0, map[string]bool{}

@@ -30,7 +30,11 @@ type Body struct {
 }
 
 // Close lets go of the room that the body has in memory.
-func (b *Body) Close() { b.release() }
+func (b *Body) Close() {
+	if b.release != nil {
+		b.release()
+	}
+}
 
 // Stat tells of a live section's body: its digest is that of the bytes.
 //

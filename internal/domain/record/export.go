@@ -47,7 +47,11 @@ type ExportPage struct {
 }
 
 // Close lets go of the room that the page's bodies have in memory.
-func (p *ExportPage) Close() { p.release() }
+func (p *ExportPage) Close() {
+	if p.release != nil {
+		p.release()
+	}
+}
 
 // sqlExport reads a page. Sequences are taken under the collection's lock, which is
 // held until the commit: who sees one sees all before it. It ends with the section
@@ -79,7 +83,7 @@ SELECT s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false),
 // goes on from each page's Next misses no change, and sees none twice.
 //
 // Errors: invalid section_unknown, not found collection_not_found, unavailable
-// body_unavailable with the member record, key and section, unless the request
+// body_unavailable with the members key and section, unless the request
 // has such bodies marked.
 func (s *Service) Export(ctx context.Context, scope tenancy.Scope, collection string, req ExportRequest) (*ExportPage, error) {
 	if req.Limit <= 0 || req.Limit > MaxExported {

@@ -39,5 +39,5 @@ func (s *Service) exportBody(ctx context.Context, tenant domain.TenantID, collec
 	if e.Unavailable = mark; mark {
 		return nil
 	}
-	return errBodyUnavailable.With("record", e.Key).With("section", e.Name).Because(err)
+	return errBodyUnavailable.With("key", e.Key).With("section", e.Name).Because(err)
 }

@@ -37,7 +37,11 @@ type Bodies struct {
 }
 
 // Close lets go of the room that the bodies have in memory.
-func (b *Bodies) Close() { b.release() }
+func (b *Bodies) Close() {
+	if b.release != nil {
+		b.release()
+	}
+}
 
 // RecordWithBodies gives a record with its bodies, each verified. Whoever gets one
 // closes it.

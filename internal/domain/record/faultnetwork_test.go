@@ -11,16 +11,16 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// remote is a keeper that reaches its databases and its bucket over networks of
+// networked is a keeper that reaches its databases and its bucket over networks of
 // its own.
-type remote struct {
+type networked struct {
 	*keeper
 	network *testkit.Proxied
 }
 
-func (k *keeper) remote(t *testing.T) remote {
+func (k *keeper) networked(t *testing.T) networked {
 	t.Helper()
-	r := remote{keeper: &keeper{}, network: k.in.Through(t)}
+	r := networked{keeper: &keeper{}, network: k.in.Through(t)}
 	*r.keeper = *k
 	r.router = r.network.Router(t, postgres.RoleAPI)
 	r.faults = testkit.NewStoreFaults(t)
@@ -29,7 +29,7 @@ func (k *keeper) remote(t *testing.T) remote {
 }
 
 // proxyOf is in front of the database that a collection is on.
-func (r remote) proxyOf(collection string) *testkit.Proxy {
+func (r networked) proxyOf(collection string) *testkit.Proxy {
 	return r.network.Proxy(r.router.Database(numberOf(collection)).Name)
 }
 
@@ -49,7 +49,7 @@ func creation(operation string) Publication {
 func TestFault_ACommitWhoseAnswerIsLost_IsUnknownUntilAskedAgain(t *testing.T) {
 	t.Parallel()
 	inBothFormats(t, func(t *testing.T, k *keeper) {
-		r := k.remote(t)
+		r := k.networked(t)
 		for name, lost := range map[string]struct {
 			cut  func(testing.TB, testkit.Moment) *testkit.Trap
 			made bool
@@ -80,7 +80,7 @@ func TestFault_ACommitWhoseAnswerIsLost_IsUnknownUntilAskedAgain(t *testing.T) {
 func TestFault_PublicationsThatShareALostCommit_AreAllUnknown(t *testing.T) {
 	t.Parallel()
 	inBothFormats(t, func(t *testing.T, k *keeper) {
-		r := k.remote(t)
+		r := k.networked(t)
 		c := k.collection(t, "shared")
 		held := r.network.HoldBefore(t, testkit.CommitOf("INSERT INTO receipts"))
 		first := make(chan error, 1)
@@ -132,7 +132,7 @@ func TestFault_PublicationsThatShareALostCommit_AreAllUnknown(t *testing.T) {
 func TestFault_BackendsThatEndInTheMiddle_LeaveNothing(t *testing.T) {
 	t.Parallel()
 	inBothFormats(t, func(t *testing.T, k *keeper) {
-		r := k.remote(t)
+		r := k.networked(t)
 		for name, at := range map[string]testkit.Moment{
 			"locked": testkit.Statement("INSERT INTO records"),
 			"commit": commits,
@@ -185,7 +185,7 @@ SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = cur
 func TestFault_ADatabaseDown_TakesItsOwnCollectionsOnly(t *testing.T) {
 	t.Parallel()
 	inBothFormats(t, func(t *testing.T, k *keeper) {
-		r := k.remote(t)
+		r := k.networked(t)
 		here := k.collection(t, "here")
 		there := "there"
 		for i := 0; r.proxyOf(there) == r.proxyOf(here); i++ {
@@ -214,7 +214,7 @@ func TestFault_ADatabaseDown_TakesItsOwnCollectionsOnly(t *testing.T) {
 	})
 }
 
-func (r remote) expectDown(t *testing.T, c string) {
+func (r networked) expectDown(t *testing.T, c string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -236,7 +236,7 @@ func TestFault_AnObjectStoreDown_StopsOnlyWhatNeedsIt(t *testing.T) {
 	inSQL := k.collection(t, "in-sql")
 	k.begin(t, FormatStore)
 	inStore := k.collection(t, "in-store")
-	r := k.remote(t)
+	r := k.networked(t)
 	for _, c := range []string{inSQL, inStore} {
 		r.publish(t, c, creation("op"))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/oapi-codegen/nullable"
 	"github.com/oapi-codegen/runtime"
+	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
 // Defines values for AccountPatchStatus.
@@ -105,6 +106,21 @@ func (e ImportDeviceStatus) Valid() bool {
 	case ImportDeviceStatusPending:
 		return true
 	case ImportDeviceStatusRevoked:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Included.
+const (
+	IncludedBodies Included = "bodies"
+)
+
+// Valid indicates whether the value is a known member of the Included enum.
+func (e Included) Valid() bool {
+	switch e {
+	case IncludedBodies:
 		return true
 	default:
 		return false
@@ -216,6 +232,21 @@ func (e SweepKind) Valid() bool {
 	case SweepKindCleanup:
 		return true
 	case SweepKindIdentity:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ExportRecordsParamsUnavailable.
+const (
+	MarkUnavailable ExportRecordsParamsUnavailable = "mark"
+)
+
+// Valid indicates whether the value is a known member of the ExportRecordsParamsUnavailable enum.
+func (e ExportRecordsParamsUnavailable) Valid() bool {
+	switch e {
+	case MarkUnavailable:
 		return true
 	default:
 		return false
@@ -406,9 +437,74 @@ type AuthorizationServer struct {
 	TokenEndpointAuthMethodsSupported      []string `json:"token_endpoint_auth_methods_supported"`
 }
 
+// Batch defines model for Batch.
+type Batch struct {
+	// BatchID The caller's own name for a batch, 1 to 200 printable ASCII characters.
+	//
+	// Example: nightly-2026-11-30
+	BatchID     BatchID    `json:"batch_id"`
+	Completed   bool       `json:"completed"`
+	CompletedAt *time.Time `json:"completed_at,omitempty"`
+	CreatedAt   time.Time  `json:"created_at"`
+
+	// Items By their keys.
+	Items []BatchItem `json:"items"`
+
+	// Owner Example: worker-3
+	Owner string `json:"owner"`
+}
+
+// BatchClaim A claim that must stand for the publication to be made.
+type BatchClaim struct {
+	// BatchID The caller's own name for a batch, 1 to 200 printable ASCII characters.
+	//
+	// Example: nightly-2026-11-30
+	BatchID BatchID `json:"batch_id"`
+
+	// Generation Of the claim. Each claim in a collection has a higher one than those before it.
+	//
+	// Example: 4
+	Generation ClaimGeneration `json:"generation"`
+}
+
 // BatchGet defines model for BatchGet.
 type BatchGet struct {
 	Ids []ID `json:"ids"`
+}
+
+// BatchID The caller's own name for a batch, 1 to 200 printable ASCII characters.
+//
+// Example: nightly-2026-11-30
+type BatchID = string
+
+// BatchItem defines model for BatchItem.
+type BatchItem struct {
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// Generation Of the claim. Each claim in a collection has a higher one than those before it.
+	//
+	// Example: 4
+	Generation *ClaimGeneration `json:"generation,omitempty"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// State `leased`: the batch has it, until `expires_at`. `held`: another batch has it, until then.
+	// `lease_expired`: the claim is over, or was lost to another batch. Of a completed batch
+	// also `published`, `superseded`, `conflict`, and `released` for one that was not named.
+	//
+	//
+	// Example: leased
+	State string `json:"state"`
+}
+
+// BatchItems defines model for BatchItems.
+type BatchItems struct {
+	Items []BatchItem `json:"items"`
 }
 
 // BatchResult defines model for BatchResult.
@@ -425,6 +521,16 @@ type BatchResult struct {
 type BatchResults struct {
 	Results []BatchResult `json:"results"`
 }
+
+// Body Exact bytes, in base64 (RFC 4648, section 4) with padding and without line breaks. There may be none.
+//
+// Example: aGVsbG8=
+type Body = []byte
+
+// BodyLength Bytes of the body; 0 for a tombstone.
+//
+// Example: 5
+type BodyLength = int64
 
 // ChainHash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
 // entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
@@ -481,6 +587,84 @@ type Checkpoint struct {
 	WorldID string `json:"world_id"`
 }
 
+// ClaimGeneration Of the claim. Each claim in a collection has a higher one than those before it.
+//
+// Example: 4
+type ClaimGeneration = int64
+
+// ClaimTerm How long claims last; a minute for a new batch that doesn't say.
+//
+// Example: 60
+type ClaimTerm = int64
+
+// ClaimedItem defines model for ClaimedItem.
+type ClaimedItem struct {
+	// Generation Of the claim. Each claim in a collection has a higher one than those before it.
+	//
+	// Example: 4
+	Generation ClaimGeneration `json:"generation"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+}
+
+// ClaimedPublication With exactly one of `if_revision`, `if_absent`, `expect` and `fence`, and at least one section
+// to write or to tombstone.
+type ClaimedPublication struct {
+	// Expect By section, the digest of its body as the caller knows it, or null for one that isn't live. It
+	// holds for the sections that are named; the others may be as they like.
+	Expect *ExpectedDigests `json:"expect,omitempty"`
+
+	// Fence Orders the publications of a producer that doesn't read before it writes. One that comes
+	// behind a newer revision under the same key is `superseded`, and one that was made already is
+	// `deduplicated`.
+	Fence *NewFence `json:"fence,omitempty"`
+
+	// Generation Of the claim. Each claim in a collection has a higher one than those before it.
+	//
+	// Example: 4
+	Generation ClaimGeneration `json:"generation"`
+
+	// IfAbsent true, for a record that has no live section.
+	//
+	// Example: true
+	IfAbsent *IfAbsent `json:"if_absent,omitempty"`
+
+	// IfRevision The record's revision that the change was made from.
+	//
+	// Example: 3
+	IfRevision *IfRevision `json:"if_revision,omitempty"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+	// repeated request finds what became of it.
+	//
+	//
+	// Example: order-4711-v2
+	OperationID OperationID `json:"operation_id"`
+
+	// Producer Who publishes it, 1 to 200 printable ASCII characters; without it, the name of the token's principal.
+	//
+	// Example: importer
+	Producer *NewProducer `json:"producer,omitempty"`
+
+	// Sections By name, those that are written.
+	Sections *Sections `json:"sections,omitempty"`
+
+	// Tombstones The names of the sections that are to be tombstones.
+	Tombstones *Tombstones `json:"tombstones,omitempty"`
+}
+
 // ClientID A public client's id, which is also its OAuth `client_id`.
 //
 // Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
@@ -497,6 +681,95 @@ type CodeGuess struct {
 	//
 	// Example: wdjb mjht
 	UserCode string `json:"user_code"`
+}
+
+// Collection defines model for Collection.
+type Collection struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// CollectionID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	CollectionID ID        `json:"collection_id"`
+	CreatedAt    time.Time `json:"created_at"`
+
+	// ExportSequence Of the last change, in the collection's export.
+	//
+	// Example: 17
+	ExportSequence ExportSequence `json:"export_sequence"`
+	Profile        Profile        `json:"profile"`
+
+	// RecordFormat Where its bodies are: 1 for the database, 2 for the object store.
+	//
+	// Example: 1
+	RecordFormat int16 `json:"record_format"`
+
+	// WorldID The world whose lease changes need; absent where they need none.
+	//
+	// Example: north-7
+	WorldID *string `json:"world_id,omitempty"`
+}
+
+// CollectionName 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+//
+// Example: orders
+type CollectionName = string
+
+// CollectionPage defines model for CollectionPage.
+type CollectionPage struct {
+	Collections []Collection `json:"collections"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+}
+
+// CompletedItem defines model for CompletedItem.
+type CompletedItem struct {
+	// Generation Of the claim. Each claim in a collection has a higher one than those before it.
+	//
+	// Example: 4
+	Generation ClaimGeneration `json:"generation"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// Outcome `published` or `superseded`, with `receipt`; `conflict`, with `problem`; `lease_expired`.
+	//
+	//
+	// Example: published
+	Outcome string `json:"outcome"`
+
+	// Problem What a problem would say of it alone.
+	Problem *RecordProblem `json:"problem,omitempty"`
+	Receipt *Receipt       `json:"receipt,omitempty"`
+}
+
+// Completion defines model for Completion.
+type Completion struct {
+	At time.Time `json:"at"`
+
+	// BatchID The caller's own name for a batch, 1 to 200 printable ASCII characters.
+	//
+	// Example: nightly-2026-11-30
+	BatchID BatchID `json:"batch_id"`
+
+	// Items In the order asked.
+	Items []CompletedItem `json:"items"`
+
+	// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+	// repeated request finds what became of it.
+	//
+	//
+	// Example: order-4711-v2
+	OperationID OperationID `json:"operation_id"`
 }
 
 // CreatedAccount defines model for CreatedAccount.
@@ -721,6 +994,11 @@ type DevicePatch struct {
 // DeviceStatusFilter defines model for DeviceStatusFilter.
 type DeviceStatusFilter string
 
+// Digest The SHA-256 of a body, in hexadecimal.
+//
+// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+type Digest = string
+
 // Document An OpenAPI 3.0 document.
 type Document = json.RawMessage
 
@@ -792,6 +1070,85 @@ type EventPage struct {
 	NextCursor *NextCursor `json:"next_cursor,omitempty"`
 }
 
+// ExpectedDigests By section, the digest of its body as the caller knows it, or null for one that isn't live. It
+// holds for the sections that are named; the others may be as they like.
+type ExpectedDigests map[string]*string
+
+// ExportPage defines model for ExportPage.
+type ExportPage struct {
+	// ExportSequence Of the last change of the collection.
+	//
+	// Example: 17
+	ExportSequence int64 `json:"export_sequence"`
+
+	// More Whether others stand behind these already.
+	More bool `json:"more"`
+
+	// Next Goes back as `after`. Everything up to it was seen.
+	//
+	// Example: 17
+	Next    int64             `json:"next"`
+	Records []ExportedSection `json:"records"`
+}
+
+// ExportSequence Of the last change, in the collection's export.
+//
+// Example: 17
+type ExportSequence = int64
+
+// ExportedSection defines model for ExportedSection.
+type ExportedSection struct {
+	// Body Exact bytes, in base64 (RFC 4648, section 4) with padding and without line breaks. There may be none.
+	//
+	// Example: aGVsbG8=
+	Body *Body `json:"body,omitempty"`
+
+	// Digest The SHA-256 of a body, in hexadecimal.
+	//
+	// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+	Digest *Digest `json:"digest,omitempty"`
+
+	// ExportSequence Of the last change, in the collection's export.
+	//
+	// Example: 17
+	ExportSequence ExportSequence `json:"export_sequence"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// Length Bytes of the body; 0 for a tombstone.
+	//
+	// Example: 5
+	Length BodyLength `json:"length"`
+
+	// Live Or a tombstone, which has no body, not even an empty one.
+	Live bool `json:"live"`
+
+	// Producer Who published it, in the producer's own words.
+	//
+	// Example: importer
+	Producer Producer `json:"producer"`
+
+	// Revision Of the record now, which another section may have moved on.
+	//
+	// Example: 3
+	Revision int64 `json:"revision"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section SectionName `json:"section"`
+
+	// Unavailable true where the body can't be had; otherwise absent.
+	Unavailable *bool     `json:"unavailable,omitempty"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
 // Feed defines model for Feed.
 type Feed struct {
 	Events []Event `json:"events"`
@@ -802,6 +1159,29 @@ type Feed struct {
 	// NextCursor Where the feed goes on. It is always there.
 	NextCursor string `json:"next_cursor"`
 }
+
+// Fence defines model for Fence.
+type Fence struct {
+	// Key The producer's own, 1 to 200 printable ASCII characters.
+	//
+	// Example: order-4711
+	Key FenceKey `json:"key"`
+
+	// Revision 1 to 2^53-1.
+	//
+	// Example: 12
+	Revision FenceRevision `json:"revision"`
+}
+
+// FenceKey The producer's own, 1 to 200 printable ASCII characters.
+//
+// Example: order-4711
+type FenceKey = string
+
+// FenceRevision 1 to 2^53-1.
+//
+// Example: 12
+type FenceRevision = int64
 
 // FieldError defines model for FieldError.
 type FieldError struct {
@@ -814,6 +1194,16 @@ type FieldError struct {
 	//
 	// Example: /email
 	Pointer string `json:"pointer"`
+}
+
+// Heartbeat defines model for Heartbeat.
+type Heartbeat struct {
+	Items []ClaimedItem `json:"items"`
+
+	// TermSeconds How long claims last; a minute for a new batch that doesn't say.
+	//
+	// Example: 60
+	TermSeconds *ClaimTerm `json:"term_seconds,omitempty"`
 }
 
 // HoldfastLease An epoch in decimal digits, a dot, and the lease's secret.
@@ -863,6 +1253,16 @@ type IdentityReport struct {
 	// Violations How much there is that must never be.
 	Violations int64 `json:"violations"`
 }
+
+// IfAbsent true, for a record that has no live section.
+//
+// Example: true
+type IfAbsent = bool
+
+// IfRevision The record's revision that the change was made from.
+//
+// Example: 3
+type IfRevision = int64
 
 // ImportAccount An account as another directory had it.
 type ImportAccount struct {
@@ -989,6 +1389,15 @@ type ImportResult struct {
 	// Example: created
 	Result string `json:"result"`
 }
+
+// Included defines model for Included.
+type Included string
+
+// ItemKey 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+// normalized.
+//
+// Example: 2026/4711
+type ItemKey = string
 
 // JournalActor Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
 // that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
@@ -1461,6 +1870,47 @@ type NewAPIKey struct {
 	Label *string `json:"label,omitempty"`
 }
 
+// NewBatch defines model for NewBatch.
+type NewBatch struct {
+	// BatchID The caller's own name for a batch, 1 to 200 printable ASCII characters.
+	//
+	// Example: nightly-2026-11-30
+	BatchID BatchID   `json:"batch_id"`
+	Items   []ItemKey `json:"items"`
+
+	// Owner Who works on it, in the caller's own words, 1 to 200 printable ASCII characters.
+	//
+	// Example: worker-3
+	Owner string `json:"owner"`
+
+	// TermSeconds How long claims last; a minute for a new batch that doesn't say.
+	//
+	// Example: 60
+	TermSeconds *ClaimTerm `json:"term_seconds,omitempty"`
+}
+
+// NewCollection defines model for NewCollection.
+type NewCollection struct {
+	// BindWorld Whether every change needs the write lease of the world of the collection's name, up to its first `:`.
+	BindWorld *bool `json:"bind_world,omitempty"`
+
+	// Profile Which sections records have, at most 16. Without a profile: the primaries `items` and
+	// `closed`, `plans` beside `items`, and `decision-packets` beside either.
+	Profile *NewProfile `json:"profile,omitempty"`
+}
+
+// NewCompletion defines model for NewCompletion.
+type NewCompletion struct {
+	Items []ClaimedPublication `json:"items"`
+
+	// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+	// repeated request finds what became of it.
+	//
+	//
+	// Example: order-4711-v2
+	OperationID OperationID `json:"operation_id"`
+}
+
 // NewDevice defines model for NewDevice.
 type NewDevice struct {
 	// ClientID A public client's id, which is also its OAuth `client_id`.
@@ -1516,6 +1966,21 @@ type NewEntry struct {
 	Payload *[]byte `json:"payload,omitempty"`
 }
 
+// NewFence Orders the publications of a producer that doesn't read before it writes. One that comes
+// behind a newer revision under the same key is `superseded`, and one that was made already is
+// `deduplicated`.
+type NewFence struct {
+	// Key The producer's own, 1 to 200 printable ASCII characters.
+	//
+	// Example: order-4711
+	Key FenceKey `json:"key"`
+
+	// Revision 1 to 2^53-1.
+	//
+	// Example: 12
+	Revision FenceRevision `json:"revision"`
+}
+
 // NewPrincipal defines model for NewPrincipal.
 type NewPrincipal struct {
 	// Name Unique within the tenant, or among the operators. Two-person rules compare it.
@@ -1527,6 +1992,21 @@ type NewPrincipal struct {
 	//
 	// Example: ["identity:read","identity:write"]
 	Scopes Scopes `json:"scopes"`
+}
+
+// NewProducer Who publishes it, 1 to 200 printable ASCII characters; without it, the name of the token's principal.
+//
+// Example: importer
+type NewProducer = string
+
+// NewProfile Which sections records have, at most 16. Without a profile: the primaries `items` and
+// `closed`, `plans` beside `items`, and `decision-packets` beside either.
+type NewProfile struct {
+	// Companions By section, the primaries that it accompanies. It is live beside one of them, and tombstoned with it.
+	Companions *map[string][]SectionName `json:"companions,omitempty"`
+
+	// Primaries At most one of them is live in a record; to write one tombstones the others.
+	Primaries []SectionName `json:"primaries"`
 }
 
 // NewPublicClient defines model for NewPublicClient.
@@ -1607,6 +2087,12 @@ type OpenIdentity struct {
 	ReportHash ReportHash `json:"report_hash"`
 }
 
+// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+// repeated request finds what became of it.
+//
+// Example: order-4711-v2
+type OperationID = string
+
 // OperatorPage defines model for OperatorPage.
 type OperatorPage struct {
 	// NextCursor Where the next page begins; absent on the last.
@@ -1628,6 +2114,23 @@ type PendingEmailChange struct {
 	//
 	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 	ID ID `json:"id"`
+}
+
+// PresignedBody defines model for PresignedBody.
+type PresignedBody struct {
+	// Digest The SHA-256 of a body, in hexadecimal.
+	//
+	// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+	Digest    Digest    `json:"digest"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Length Bytes of the body; 0 for a tombstone.
+	//
+	// Example: 5
+	Length BodyLength `json:"length"`
+
+	// URL It lets whoever has it download the body. Keep it as a secret.
+	URL string `json:"url"`
 }
 
 // Principal defines model for Principal.
@@ -1678,15 +2181,22 @@ type Problem struct {
 	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
 	Holder *JournalActor `json:"holder,omitempty"`
 
+	// Key Of the record whose body can't be had.
+	Key *string `json:"key,omitempty"`
+
 	// Known The ids of the entries that are in the journal.
 	Known *[]string `json:"known,omitempty"`
 
 	// Position Of the journal's last entry that counts for `if_position`.
-	Position *int64 `json:"position,omitempty"`
+	Position *int64  `json:"position,omitempty"`
+	Record   *Record `json:"record,omitempty"`
 
 	// RenewedPosition Of the lease's last renewal, where it has changed.
 	RenewedPosition *int64 `json:"renewed_position,omitempty"`
 	RequestID       string `json:"request_id"`
+
+	// Section That isn't as expected, or whose body can't be had.
+	Section *string `json:"section,omitempty"`
 
 	// Status Example: 409
 	Status int `json:"status"`
@@ -1700,6 +2210,17 @@ type Problem struct {
 	//
 	// Example: urn:holdfast:problem:handle_taken
 	Type string `json:"type"`
+}
+
+// Producer Who published it, in the producer's own words.
+//
+// Example: importer
+type Producer = string
+
+// Profile defines model for Profile.
+type Profile struct {
+	Companions map[string][]SectionName `json:"companions"`
+	Primaries  []SectionName            `json:"primaries"`
 }
 
 // PublicClient defines model for PublicClient.
@@ -1724,12 +2245,178 @@ type PublicClientPage struct {
 	NextCursor *NextCursor `json:"next_cursor,omitempty"`
 }
 
+// Publication At least one section to write or to tombstone.
+type Publication struct {
+	// Batch A claim that must stand for the publication to be made.
+	Batch *BatchClaim `json:"batch,omitempty"`
+
+	// Expect By section, the digest of its body as the caller knows it, or null for one that isn't live. It
+	// holds for the sections that are named; the others may be as they like.
+	Expect *ExpectedDigests `json:"expect,omitempty"`
+
+	// Fence Orders the publications of a producer that doesn't read before it writes. One that comes
+	// behind a newer revision under the same key is `superseded`, and one that was made already is
+	// `deduplicated`.
+	Fence *NewFence `json:"fence,omitempty"`
+
+	// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+	// repeated request finds what became of it.
+	//
+	//
+	// Example: order-4711-v2
+	OperationID OperationID `json:"operation_id"`
+
+	// Producer Who publishes it, 1 to 200 printable ASCII characters; without it, the name of the token's principal.
+	//
+	// Example: importer
+	Producer *NewProducer `json:"producer,omitempty"`
+
+	// Sections By name, those that are written.
+	Sections *Sections `json:"sections,omitempty"`
+
+	// Tombstones The names of the sections that are to be tombstones.
+	Tombstones *Tombstones `json:"tombstones,omitempty"`
+}
+
+// PublicationPart A publication without its sections.
+type PublicationPart struct {
+	// Batch A claim that must stand for the publication to be made.
+	Batch *BatchClaim `json:"batch,omitempty"`
+
+	// Expect By section, the digest of its body as the caller knows it, or null for one that isn't live. It
+	// holds for the sections that are named; the others may be as they like.
+	Expect *ExpectedDigests `json:"expect,omitempty"`
+
+	// Fence Orders the publications of a producer that doesn't read before it writes. One that comes
+	// behind a newer revision under the same key is `superseded`, and one that was made already is
+	// `deduplicated`.
+	Fence *NewFence `json:"fence,omitempty"`
+
+	// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+	// repeated request finds what became of it.
+	//
+	//
+	// Example: order-4711-v2
+	OperationID OperationID `json:"operation_id"`
+
+	// Producer Who publishes it, 1 to 200 printable ASCII characters; without it, the name of the token's principal.
+	//
+	// Example: importer
+	Producer *NewProducer `json:"producer,omitempty"`
+
+	// Tombstones The names of the sections that are to be tombstones.
+	Tombstones *Tombstones `json:"tombstones,omitempty"`
+}
+
+// PublicationParts The part `publication`, and one part a section to write, named after it.
+type PublicationParts struct {
+	// Publication A publication without its sections.
+	Publication          PublicationPart               `json:"publication"`
+	AdditionalProperties map[string]openapi_types.File `json:"-"`
+}
+
+// PublicationResult defines model for PublicationResult.
+type PublicationResult struct {
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// Outcome `published`, `deduplicated` or `superseded`, with `receipt`; `conflict`, where the record
+	// isn't as expected, or `failed`, with `problem`.
+	//
+	//
+	// Example: published
+	Outcome string `json:"outcome"`
+
+	// Problem What a problem would say of it alone.
+	Problem *RecordProblem `json:"problem,omitempty"`
+	Receipt *Receipt       `json:"receipt,omitempty"`
+
+	// Replayed true where an earlier request did it; otherwise absent.
+	Replayed *bool `json:"replayed,omitempty"`
+}
+
+// PublicationResults defines model for PublicationResults.
+type PublicationResults struct {
+	Items []PublicationResult `json:"items"`
+}
+
+// Publications defines model for Publications.
+type Publications struct {
+	Items []RecordPublication `json:"items"`
+}
+
 // Readiness defines model for Readiness.
 type Readiness struct {
 	Checks []Check `json:"checks"`
 
 	// Status `ready`, `draining` or `failing`.
 	Status string `json:"status"`
+}
+
+// Receipt defines model for Receipt.
+type Receipt struct {
+	At time.Time `json:"at"`
+
+	// Changes Of sections that were named, and of those that followed from it, by their names.
+	Changes []SectionChange `json:"changes"`
+	Fence   *Fence          `json:"fence,omitempty"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// OperationID Absent for a deletion without an Idempotency-Key.
+	//
+	// Example: order-4711-v2
+	OperationID *string `json:"operation_id,omitempty"`
+
+	// Outcome `published`; `deduplicated`, when the same was published under the same fence before;
+	// `superseded`, when a newer revision stands under the fence.
+	//
+	//
+	// Example: published
+	Outcome string `json:"outcome"`
+
+	// Revision Of the record then; 0 where there was none.
+	//
+	// Example: 3
+	Revision int64 `json:"revision"`
+}
+
+// Record defines model for Record.
+type Record struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+	CreatedAt  time.Time      `json:"created_at"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// Live Whether any of its sections is.
+	Live bool `json:"live"`
+
+	// Revision It grows by one with each change, for good. Its sections share it.
+	//
+	// Example: 3
+	Revision RecordRevision `json:"revision"`
+
+	// Sections By name, those that it has or had.
+	Sections  map[string]RecordSection `json:"sections"`
+	UpdatedAt time.Time                `json:"updated_at"`
 }
 
 // RecordCount defines model for RecordCount.
@@ -1751,6 +2438,132 @@ type RecordCount struct {
 //
 // Example: 1
 type RecordFormat = int16
+
+// RecordPage defines model for RecordPage.
+type RecordPage struct {
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+	Records    []Record    `json:"records"`
+}
+
+// RecordProblem What a problem would say of it alone.
+type RecordProblem struct {
+	// Code Stable, for programs.
+	//
+	// Example: revision_stale
+	Code string `json:"code"`
+
+	// Detail What is wrong and what to do, for people.
+	Detail string `json:"detail"`
+
+	// Epoch Of the lease that is in force, where that is why.
+	Epoch *int64 `json:"epoch,omitempty"`
+
+	// Errors The parts of the request at fault.
+	Errors *[]FieldError `json:"errors,omitempty"`
+
+	// Holder Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Holder *JournalActor `json:"holder,omitempty"`
+	Record *Record       `json:"record,omitempty"`
+
+	// RetryAfter Seconds after which a retry may succeed. Absent where a retry makes no sense.
+	RetryAfter *int `json:"retry_after,omitempty"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section *SectionName `json:"section,omitempty"`
+}
+
+// RecordPublication With exactly one of `if_revision`, `if_absent`, `expect` and `fence`, and at least one section
+// to write or to tombstone.
+type RecordPublication struct {
+	// Batch A claim that must stand for the publication to be made.
+	Batch *BatchClaim `json:"batch,omitempty"`
+
+	// Expect By section, the digest of its body as the caller knows it, or null for one that isn't live. It
+	// holds for the sections that are named; the others may be as they like.
+	Expect *ExpectedDigests `json:"expect,omitempty"`
+
+	// Fence Orders the publications of a producer that doesn't read before it writes. One that comes
+	// behind a newer revision under the same key is `superseded`, and one that was made already is
+	// `deduplicated`.
+	Fence *NewFence `json:"fence,omitempty"`
+
+	// IfAbsent true, for a record that has no live section.
+	//
+	// Example: true
+	IfAbsent *IfAbsent `json:"if_absent,omitempty"`
+
+	// IfRevision The record's revision that the change was made from.
+	//
+	// Example: 3
+	IfRevision *IfRevision `json:"if_revision,omitempty"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+	// repeated request finds what became of it.
+	//
+	//
+	// Example: order-4711-v2
+	OperationID OperationID `json:"operation_id"`
+
+	// Producer Who publishes it, 1 to 200 printable ASCII characters; without it, the name of the token's principal.
+	//
+	// Example: importer
+	Producer *NewProducer `json:"producer,omitempty"`
+
+	// Sections By name, those that are written.
+	Sections *Sections `json:"sections,omitempty"`
+
+	// Tombstones The names of the sections that are to be tombstones.
+	Tombstones *Tombstones `json:"tombstones,omitempty"`
+}
+
+// RecordRevision It grows by one with each change, for good. Its sections share it.
+//
+// Example: 3
+type RecordRevision = int64
+
+// RecordSection defines model for RecordSection.
+type RecordSection struct {
+	// Body Exact bytes, in base64 (RFC 4648, section 4) with padding and without line breaks. There may be none.
+	//
+	// Example: aGVsbG8=
+	Body *Body `json:"body,omitempty"`
+
+	// Digest The SHA-256 of a body, in hexadecimal.
+	//
+	// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+	Digest *Digest `json:"digest,omitempty"`
+
+	// ExportSequence Of the last change, in the collection's export.
+	//
+	// Example: 17
+	ExportSequence ExportSequence `json:"export_sequence"`
+
+	// Length Bytes of the body; 0 for a tombstone.
+	//
+	// Example: 5
+	Length BodyLength `json:"length"`
+
+	// Live Or a tombstone, which has no body, not even an empty one.
+	Live bool `json:"live"`
+
+	// Producer Who published it, in the producer's own words.
+	//
+	// Example: importer
+	Producer  Producer  `json:"producer"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
 
 // Recovery defines model for Recovery.
 type Recovery struct {
@@ -1783,6 +2596,49 @@ type RevocationRequest struct {
 // Example: ["identity:read","identity:write"]
 type Scopes = []string
 
+// SectionBody defines model for SectionBody.
+type SectionBody struct {
+	// Body Exact bytes, in base64 (RFC 4648, section 4) with padding and without line breaks. There may be none.
+	//
+	// Example: aGVsbG8=
+	Body Body `json:"body"`
+}
+
+// SectionChange defines model for SectionChange.
+type SectionChange struct {
+	// Digest The SHA-256 of a body, in hexadecimal.
+	//
+	// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+	Digest *Digest `json:"digest,omitempty"`
+
+	// ExportSequence Of this change.
+	//
+	// Example: 17
+	ExportSequence int64 `json:"export_sequence"`
+
+	// Length Bytes of the body; 0 for a tombstone.
+	//
+	// Example: 5
+	Length BodyLength `json:"length"`
+
+	// Live Or it became a tombstone.
+	Live bool `json:"live"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section SectionName `json:"section"`
+}
+
+// SectionName 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+//
+// Example: items
+type SectionName = string
+
+// Sections By name, those that are written.
+type Sections map[string]SectionBody
+
 // SetStorage defines model for SetStorage.
 type SetStorage struct {
 	// RecordFormat 1 changes nothing, and is refused once it was 2.
@@ -1795,6 +2651,12 @@ type Storage struct {
 	//
 	// Example: 1
 	RecordFormat RecordFormat `json:"record_format"`
+}
+
+// StoredReceipt Exactly one of the two.
+type StoredReceipt struct {
+	Completion  *Completion `json:"completion,omitempty"`
+	Publication *Receipt    `json:"publication,omitempty"`
 }
 
 // Sweep defines model for Sweep.
@@ -1921,6 +2783,9 @@ type TokenRequest struct {
 	// Example: identity:read identity:write
 	Scope *string `json:"scope,omitempty"`
 }
+
+// Tombstones The names of the sections that are to be tombstones.
+type Tombstones = []SectionName
 
 // UserCodeCount How many user codes devices have.
 type UserCodeCount struct {
@@ -2070,6 +2935,9 @@ type IdempotencyKey = string
 // IfMatch defines model for IfMatch.
 type IfMatch = string
 
+// IncludeBodies defines model for IncludeBodies.
+type IncludeBodies = Included
+
 // KeyID A UUID (RFC 9562) in lower case.
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
@@ -2103,6 +2971,11 @@ type SweepKind string
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type TenantID = ID
+
+// WritersLease An epoch in decimal digits, a dot, and the lease's secret.
+//
+// Example: 2.wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
+type WritersLease = HoldfastLease
 
 // ListAccountsParams defines parameters for ListAccounts.
 type ListAccountsParams struct {
@@ -2170,6 +3043,132 @@ type ListAccountEventsParams struct {
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListCollectionsParams defines parameters for ListCollections.
+type ListCollectionsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ClaimBatchParams defines parameters for ClaimBatch.
+type ClaimBatchParams struct {
+	// HoldfastLease The lease of the world that the collection is bound to, `<epoch>.<secret>`, as the grant told
+	// them; absent while the coordinator holds it, and where there is none. Another form is 400
+	// `lease_malformed`.
+	HoldfastLease *WritersLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// CompleteBatchParams defines parameters for CompleteBatch.
+type CompleteBatchParams struct {
+	// HoldfastLease The lease of the world that the collection is bound to, `<epoch>.<secret>`, as the grant told
+	// them; absent while the coordinator holds it, and where there is none. Another form is 400
+	// `lease_malformed`.
+	HoldfastLease *WritersLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// HeartbeatBatchParams defines parameters for HeartbeatBatch.
+type HeartbeatBatchParams struct {
+	// HoldfastLease The lease of the world that the collection is bound to, `<epoch>.<secret>`, as the grant told
+	// them; absent while the coordinator holds it, and where there is none. Another form is 400
+	// `lease_malformed`.
+	HoldfastLease *WritersLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// ExportRecordsParams defines parameters for ExportRecords.
+type ExportRecordsParams struct {
+	// Section Only this section. One that the collection doesn't have is 422 `section_unknown`.
+	Section *string `form:"section,omitempty" json:"section,omitempty"`
+
+	// After The sequence behind which to begin; 0, as without it, for the first change.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many sections at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Include `bodies`, to have those too.
+	Include *IncludeBodies `form:"include,omitempty" json:"include,omitempty"`
+
+	// Unavailable `mark` a body that can't be had, by `unavailable: true`, and go on.
+	Unavailable *ExportRecordsParamsUnavailable `form:"unavailable,omitempty" json:"unavailable,omitempty"`
+}
+
+// ExportRecordsParamsUnavailable defines parameters for ExportRecords.
+type ExportRecordsParamsUnavailable string
+
+// PublishRecordsParams defines parameters for PublishRecords.
+type PublishRecordsParams struct {
+	// HoldfastLease The lease of the world that the collection is bound to, `<epoch>.<secret>`, as the grant told
+	// them; absent while the coordinator holds it, and where there is none. Another form is 400
+	// `lease_malformed`.
+	HoldfastLease *WritersLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// ListRecordsParams defines parameters for ListRecords.
+type ListRecordsParams struct {
+	// Live Only records that have a live section, or only those that have none.
+	Live *bool `form:"live,omitempty" json:"live,omitempty"`
+
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// DeleteRecordParams defines parameters for DeleteRecord.
+type DeleteRecordParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+
+	// IdempotencyKey The operation id, 1 to 200 visible ASCII characters: a retry under it gets the receipt
+	// again for 7 days. Without it a retry is 404, or 412.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+
+	// HoldfastLease The lease of the world that the collection is bound to, `<epoch>.<secret>`, as the grant told
+	// them; absent while the coordinator holds it, and where there is none. Another form is 400
+	// `lease_malformed`.
+	HoldfastLease *WritersLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// GetRecordParams defines parameters for GetRecord.
+type GetRecordParams struct {
+	// Include `bodies`, to have those too.
+	Include *IncludeBodies `form:"include,omitempty" json:"include,omitempty"`
+}
+
+// PutRecordParams defines parameters for PutRecord.
+type PutRecordParams struct {
+	// Include `bodies`, to have those too.
+	Include *IncludeBodies `form:"include,omitempty" json:"include,omitempty"`
+
+	// IfMatch The record's `ETag` that the change was made from: exactly one, strong. `*` is 428, since
+	// it would overwrite changes that nobody has seen.
+	IfMatch *string `json:"If-Match,omitempty"`
+
+	// IfNoneMatch `*`, for a record that has no live section. Anything else is 400 `if_none_match_malformed`.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+
+	// HoldfastLease The lease of the world that the collection is bound to, `<epoch>.<secret>`, as the grant told
+	// them; absent while the coordinator holds it, and where there is none. Another form is 400
+	// `lease_malformed`.
+	HoldfastLease *WritersLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// GetBodyParams defines parameters for GetBody.
+type GetBodyParams struct {
+	// Range One or several ranges of bytes (RFC 9110, section 14). What can't be read as such is ignored.
+	Range *string `json:"Range,omitempty"`
+
+	// IfRange The ETag of the body that the ranges are of; all of another is sent.
+	IfRange *string `json:"If-Range,omitempty"`
+
+	// IfNoneMatch ETags of bodies that the caller has. One of them is 304.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
 // CreateDeviceParams defines parameters for CreateDevice.
@@ -2386,6 +3385,27 @@ type BeginEmailChangeJSONRequestBody = NewEmailChange
 // ConfirmEmailChangeJSONRequestBody defines body for ConfirmEmailChange for application/json ContentType.
 type ConfirmEmailChangeJSONRequestBody = EmailCode
 
+// PutCollectionJSONRequestBody defines body for PutCollection for application/json ContentType.
+type PutCollectionJSONRequestBody = NewCollection
+
+// ClaimBatchJSONRequestBody defines body for ClaimBatch for application/json ContentType.
+type ClaimBatchJSONRequestBody = NewBatch
+
+// CompleteBatchJSONRequestBody defines body for CompleteBatch for application/json ContentType.
+type CompleteBatchJSONRequestBody = NewCompletion
+
+// HeartbeatBatchJSONRequestBody defines body for HeartbeatBatch for application/json ContentType.
+type HeartbeatBatchJSONRequestBody = Heartbeat
+
+// PublishRecordsJSONRequestBody defines body for PublishRecords for application/json ContentType.
+type PublishRecordsJSONRequestBody = Publications
+
+// PutRecordJSONRequestBody defines body for PutRecord for application/json ContentType.
+type PutRecordJSONRequestBody = Publication
+
+// PutRecordMultipartRequestBody defines body for PutRecord for multipart/form-data ContentType.
+type PutRecordMultipartRequestBody = PublicationParts
+
 // ApproveDeviceJSONRequestBody defines body for ApproveDevice for application/json ContentType.
 type ApproveDeviceJSONRequestBody = CodeGuess
 
@@ -2460,6 +3480,72 @@ type HandOffLeaseJSONRequestBody = LeaseHandoff
 
 // RevokeLeaseJSONRequestBody defines body for RevokeLease for application/json ContentType.
 type RevokeLeaseJSONRequestBody = LeaseRevocation
+
+// Getter for additional properties for PublicationParts. Returns the specified
+// element and whether it was found
+func (a PublicationParts) Get(fieldName string) (value openapi_types.File, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for PublicationParts
+func (a *PublicationParts) Set(fieldName string, value openapi_types.File) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]openapi_types.File)
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for PublicationParts to handle AdditionalProperties
+func (a *PublicationParts) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["publication"]; found {
+		err = json.Unmarshal(raw, &a.Publication)
+		if err != nil {
+			return fmt.Errorf("error reading 'publication': %w", err)
+		}
+		delete(object, "publication")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]openapi_types.File)
+		for fieldName, fieldBuf := range object {
+			var fieldVal openapi_types.File
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for PublicationParts to handle AdditionalProperties
+func (a PublicationParts) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	object["publication"], err = json.Marshal(a.Publication)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'publication': %w", err)
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -2820,6 +3906,300 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/accounts/{account_id}/events (the `ListAccountEvents` operationId).
 	ListAccountEvents(ctx context.Context, accountID AccountID, params *ListAccountEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListCollections List collections
+	//
+	// In an order that stays. Every collection that exists throughout the walk is returned exactly
+	// once, whatever is made meanwhile.
+	//
+	// Corresponds with GET /v1/collections (the `ListCollections` operationId).
+	ListCollections(ctx context.Context, params *ListCollectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetCollection Get a collection
+	//
+	// Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
+	GetCollection(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutCollectionWithBody Create a collection
+	//
+	// It has a profile, which says which sections its records have, for good. It begins at the
+	// tenant's storage format. The same request again gives the same collection, so there is no
+	// need of an Idempotency-Key.
+	//
+	// With `bind_world` every change in the collection needs the write lease of the world of its
+	// name, up to the first `:`; the collection `north-7:orders` is bound to the world `north-7`.
+	//
+	// 422 `collection_name_invalid`, `profile_invalid`; 409 `collection_exists`, for a collection
+	// of that name with another profile or another binding; 409 `world_not_found`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/collections/{collection} (the `PutCollection` operationId).
+	PutCollectionWithBody(ctx context.Context, collection CollectionName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutCollection Create a collection
+	//
+	// It has a profile, which says which sections its records have, for good. It begins at the
+	// tenant's storage format. The same request again gives the same collection, so there is no
+	// need of an Idempotency-Key.
+	//
+	// With `bind_world` every change in the collection needs the write lease of the world of its
+	// name, up to the first `:`; the collection `north-7:orders` is bound to the world `north-7`.
+	//
+	// 422 `collection_name_invalid`, `profile_invalid`; 409 `collection_exists`, for a collection
+	// of that name with another profile or another binding; 409 `world_not_found`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/collections/{collection} (the `PutCollection` operationId).
+	PutCollection(ctx context.Context, collection CollectionName, body PutCollectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ClaimBatchWithBody Claim items to work on
+	//
+	// Up to 100 items, of records that exist or don't, each for a term and under a generation that
+	// only grows. An item that another batch has stays with it, `held`, until that claim is over.
+	// The same id and owner again keep what the batch has, and claim again what it has lost and
+	// nobody else has; more items may be named.
+	//
+	// 422 `batch_id_invalid`, `batch_owner_invalid`, `term_invalid`, `batch_items_invalid`; 409
+	// `batch_exists` for another owner's or another principal's batch, `batch_completed`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/collections/{collection}/batches (the `ClaimBatch` operationId).
+	ClaimBatchWithBody(ctx context.Context, collection CollectionName, params *ClaimBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ClaimBatch Claim items to work on
+	//
+	// Up to 100 items, of records that exist or don't, each for a term and under a generation that
+	// only grows. An item that another batch has stays with it, `held`, until that claim is over.
+	// The same id and owner again keep what the batch has, and claim again what it has lost and
+	// nobody else has; more items may be named.
+	//
+	// 422 `batch_id_invalid`, `batch_owner_invalid`, `term_invalid`, `batch_items_invalid`; 409
+	// `batch_exists` for another owner's or another principal's batch, `batch_completed`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/collections/{collection}/batches (the `ClaimBatch` operationId).
+	ClaimBatch(ctx context.Context, collection CollectionName, params *ClaimBatchParams, body ClaimBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetBatch Get a batch
+	//
+	// Corresponds with GET /v1/collections/{collection}/batches/{batch_id} (the `GetBatch` operationId).
+	GetBatch(ctx context.Context, collection CollectionName, batchID BatchID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CompleteBatchWithBody Publish a batch's items, and end it
+	//
+	// In one transaction. One that isn't as its publication expects is a `conflict`, and the others
+	// are published; one whose claim is over publishes nothing, `lease_expired`. Items that aren't
+	// named are released. Where no claim stands any more nothing is done, and the batch may be
+	// claimed again.
+	//
+	// The completion has an operation id and a receipt of its own, and each publication has. At
+	// most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
+	// 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
+	// `completion_invalid`, `fence_twice`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/complete (the `CompleteBatch` operationId).
+	CompleteBatchWithBody(ctx context.Context, collection CollectionName, batchID BatchID, params *CompleteBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CompleteBatch Publish a batch's items, and end it
+	//
+	// In one transaction. One that isn't as its publication expects is a `conflict`, and the others
+	// are published; one whose claim is over publishes nothing, `lease_expired`. Items that aren't
+	// named are released. Where no claim stands any more nothing is done, and the batch may be
+	// claimed again.
+	//
+	// The completion has an operation id and a receipt of its own, and each publication has. At
+	// most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
+	// 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
+	// `completion_invalid`, `fence_twice`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/complete (the `CompleteBatch` operationId).
+	CompleteBatch(ctx context.Context, collection CollectionName, batchID BatchID, params *CompleteBatchParams, body CompleteBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// HeartbeatBatchWithBody Let claims last
+	//
+	// For a term from now, the batch's own without `term_seconds`; never shorter than they are. An
+	// item whose claim is over, or was lost to another batch, is `lease_expired`. 404
+	// `batch_not_found`; 409 `batch_exists` for another principal's, `batch_completed`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/heartbeat (the `HeartbeatBatch` operationId).
+	HeartbeatBatchWithBody(ctx context.Context, collection CollectionName, batchID BatchID, params *HeartbeatBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// HeartbeatBatch Let claims last
+	//
+	// For a term from now, the batch's own without `term_seconds`; never shorter than they are. An
+	// item whose claim is over, or was lost to another batch, is `lease_expired`. 404
+	// `batch_not_found`; 409 `batch_exists` for another principal's, `batch_completed`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/heartbeat (the `HeartbeatBatch` operationId).
+	HeartbeatBatch(ctx context.Context, collection CollectionName, batchID BatchID, params *HeartbeatBatchParams, body HeartbeatBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportRecords Read what has changed
+	//
+	// The sections that have changed behind a sequence, in the order in which their changes were
+	// committed. Each stands at its last change only. Go on behind `next`, which each page has, at
+	// the end too: then to follow. A reader that does so misses nothing, and sees no change twice.
+	//
+	// A page ends where it has `limit` sections, or 2 MiB of bodies with `include=bodies`; one that
+	// is larger comes alone. `more` tells whether others stand behind these already; no page before
+	// the last is empty. A body that can't be had fails the page, 503 `body_unavailable` with `key`
+	// and `section`, or with `unavailable=mark` is marked in its place.
+	//
+	// Corresponds with GET /v1/collections/{collection}/export (the `ExportRecords` operationId).
+	ExportRecords(ctx context.Context, collection CollectionName, params *ExportRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PublishRecordsWithBody Publish many records
+	//
+	// Each for itself, as `PUT …/records/{key}` would: one result for each, in the order asked,
+	// whatever becomes of the others. What is invalid by itself refuses all, with its place in
+	// `errors`, and nothing is published. At most 100 different records, in 12 MiB. Repeat
+	// the request with the same operation ids when its outcome is unknown, or for what failed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/collections/{collection}/publish (the `PublishRecords` operationId).
+	PublishRecordsWithBody(ctx context.Context, collection CollectionName, params *PublishRecordsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PublishRecords Publish many records
+	//
+	// Each for itself, as `PUT …/records/{key}` would: one result for each, in the order asked,
+	// whatever becomes of the others. What is invalid by itself refuses all, with its place in
+	// `errors`, and nothing is published. At most 100 different records, in 12 MiB. Repeat
+	// the request with the same operation ids when its outcome is unknown, or for what failed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/collections/{collection}/publish (the `PublishRecords` operationId).
+	PublishRecords(ctx context.Context, collection CollectionName, params *PublishRecordsParams, body PublishRecordsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetReceipt Get a receipt
+	//
+	// What a publication or a batch's completion came to, for 7 days. 404 `receipt_not_found` when
+	// there was none: what has no receipt was not done, or is under way.
+	//
+	// Corresponds with GET /v1/collections/{collection}/receipts/{operation_id} (the `GetReceipt` operationId).
+	GetReceipt(ctx context.Context, collection CollectionName, operationID OperationID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRecords List records
+	//
+	// Metadata, in the order of the bytes of their keys. Every record that is there throughout
+	// the walk is returned exactly once. A page may have fewer than `limit`, and none, where
+	// `live` leaves some out: `next_cursor` alone tells the end.
+	//
+	// Corresponds with GET /v1/collections/{collection}/records (the `ListRecords` operationId).
+	ListRecords(ctx context.Context, collection CollectionName, params *ListRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteRecord Tombstone a record
+	//
+	// All its live sections become tombstones, and its revision grows. 412 `revision_stale`, with
+	// `record`; 404 `record_not_found` where nothing is live; the rest as a publication.
+	//
+	// Corresponds with DELETE /v1/collections/{collection}/records/{key} (the `DeleteRecord` operationId).
+	DeleteRecord(ctx context.Context, collection CollectionName, key ItemKey, params *DeleteRecordParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetRecord Get a record
+	//
+	// Its metadata; a record whose sections are all tombstones too. With `include=bodies` the
+	// bodies of its live sections, all of one revision, each verified: 503 `body_unavailable` when
+	// one can't be had. There is no answer with parts left out.
+	//
+	// Corresponds with GET /v1/collections/{collection}/records/{key} (the `GetRecord` operationId).
+	GetRecord(ctx context.Context, collection CollectionName, key ItemKey, params *GetRecordParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutRecordWithBody Publish a record
+	//
+	// Changes a record by compare-and-swap, under an operation id. It leaves out the sections that
+	// it doesn't change. Exactly one of four says what is to be changed: `If-Match`, with the
+	// record's ETag; `If-None-Match: *`, for a record that has no live section; `expect`, with
+	// digests of sections; or `fence`. None is 428 `precondition_required`, more than one is 422
+	// `precondition_ambiguous`.
+	//
+	// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
+	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
+	// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
+	// operation id.
+	//
+	// A retry under the same operation id gets the receipt again for 7 days, with
+	// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
+	//
+	// 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
+	// `record` is the record as it stands, with its bodies for `include=bodies`. 404
+	// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
+	// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
+	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+	// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+	// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
+	// published.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/collections/{collection}/records/{key} (the `PutRecord` operationId).
+	PutRecordWithBody(ctx context.Context, collection CollectionName, key ItemKey, params *PutRecordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutRecord Publish a record
+	//
+	// Changes a record by compare-and-swap, under an operation id. It leaves out the sections that
+	// it doesn't change. Exactly one of four says what is to be changed: `If-Match`, with the
+	// record's ETag; `If-None-Match: *`, for a record that has no live section; `expect`, with
+	// digests of sections; or `fence`. None is 428 `precondition_required`, more than one is 422
+	// `precondition_ambiguous`.
+	//
+	// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
+	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
+	// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
+	// operation id.
+	//
+	// A retry under the same operation id gets the receipt again for 7 days, with
+	// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
+	//
+	// 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
+	// `record` is the record as it stands, with its bodies for `include=bodies`. 404
+	// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
+	// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
+	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+	// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+	// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
+	// published.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/collections/{collection}/records/{key} (the `PutRecord` operationId).
+	PutRecord(ctx context.Context, collection CollectionName, key ItemKey, params *PutRecordParams, body PutRecordJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetBody Read a body
+	//
+	// Its exact bytes. All of it was verified before the first byte is sent, of a range too: 503
+	// `body_unavailable`, and never 404, when it can't be had or isn't what it must be; keep what
+	// you had, and try again. HEAD and `If-None-Match` are answered without reading it.
+	//
+	// 404 `section_not_found` for a section that the record never had, 410 `section_deleted` for a
+	// tombstone; a live body may be empty. 416 `range_not_satisfiable`.
+	//
+	// Corresponds with GET /v1/collections/{collection}/records/{key}/sections/{section}/body (the `GetBody` operationId).
+	GetBody(ctx context.Context, collection CollectionName, key ItemKey, section SectionName, params *GetBodyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PresignBody Get a URL to download a body from
+	//
+	// Straight from the object store, without a token, for five minutes, as an attachment. Whoever
+	// downloads it verifies it: hold its length and its SHA-256 to `length` and `digest`.
+	//
+	// 409 `body_in_sql` while the body is in the database: read it through the API.
+	//
+	// Corresponds with POST /v1/collections/{collection}/records/{key}/sections/{section}/body/presign (the `PresignBody` operationId).
+	PresignBody(ctx context.Context, collection CollectionName, key ItemKey, section SectionName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ApproveDeviceWithBody Let in the device that shows a user code
 	//
@@ -4278,6 +5658,520 @@ func (c *Client) ConfirmEmailChange(ctx context.Context, accountID AccountID, ch
 // Corresponds with GET /v1/accounts/{account_id}/events (the `ListAccountEvents` operationId).
 func (c *Client) ListAccountEvents(ctx context.Context, accountID AccountID, params *ListAccountEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAccountEventsRequest(c.Server, accountID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListCollections List collections
+//
+// In an order that stays. Every collection that exists throughout the walk is returned exactly
+// once, whatever is made meanwhile.
+//
+// Corresponds with GET /v1/collections (the `ListCollections` operationId).
+func (c *Client) ListCollections(ctx context.Context, params *ListCollectionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListCollectionsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetCollection Get a collection
+//
+// Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
+func (c *Client) GetCollection(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCollectionRequest(c.Server, collection)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutCollectionWithBody Create a collection
+//
+// It has a profile, which says which sections its records have, for good. It begins at the
+// tenant's storage format. The same request again gives the same collection, so there is no
+// need of an Idempotency-Key.
+//
+// With `bind_world` every change in the collection needs the write lease of the world of its
+// name, up to the first `:`; the collection `north-7:orders` is bound to the world `north-7`.
+//
+// 422 `collection_name_invalid`, `profile_invalid`; 409 `collection_exists`, for a collection
+// of that name with another profile or another binding; 409 `world_not_found`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/collections/{collection} (the `PutCollection` operationId).
+func (c *Client) PutCollectionWithBody(ctx context.Context, collection CollectionName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutCollectionRequestWithBody(c.Server, collection, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutCollection Create a collection
+//
+// It has a profile, which says which sections its records have, for good. It begins at the
+// tenant's storage format. The same request again gives the same collection, so there is no
+// need of an Idempotency-Key.
+//
+// With `bind_world` every change in the collection needs the write lease of the world of its
+// name, up to the first `:`; the collection `north-7:orders` is bound to the world `north-7`.
+//
+// 422 `collection_name_invalid`, `profile_invalid`; 409 `collection_exists`, for a collection
+// of that name with another profile or another binding; 409 `world_not_found`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/collections/{collection} (the `PutCollection` operationId).
+func (c *Client) PutCollection(ctx context.Context, collection CollectionName, body PutCollectionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutCollectionRequest(c.Server, collection, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ClaimBatchWithBody Claim items to work on
+//
+// Up to 100 items, of records that exist or don't, each for a term and under a generation that
+// only grows. An item that another batch has stays with it, `held`, until that claim is over.
+// The same id and owner again keep what the batch has, and claim again what it has lost and
+// nobody else has; more items may be named.
+//
+// 422 `batch_id_invalid`, `batch_owner_invalid`, `term_invalid`, `batch_items_invalid`; 409
+// `batch_exists` for another owner's or another principal's batch, `batch_completed`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/collections/{collection}/batches (the `ClaimBatch` operationId).
+func (c *Client) ClaimBatchWithBody(ctx context.Context, collection CollectionName, params *ClaimBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewClaimBatchRequestWithBody(c.Server, collection, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ClaimBatch Claim items to work on
+//
+// Up to 100 items, of records that exist or don't, each for a term and under a generation that
+// only grows. An item that another batch has stays with it, `held`, until that claim is over.
+// The same id and owner again keep what the batch has, and claim again what it has lost and
+// nobody else has; more items may be named.
+//
+// 422 `batch_id_invalid`, `batch_owner_invalid`, `term_invalid`, `batch_items_invalid`; 409
+// `batch_exists` for another owner's or another principal's batch, `batch_completed`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/collections/{collection}/batches (the `ClaimBatch` operationId).
+func (c *Client) ClaimBatch(ctx context.Context, collection CollectionName, params *ClaimBatchParams, body ClaimBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewClaimBatchRequest(c.Server, collection, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetBatch Get a batch
+//
+// Corresponds with GET /v1/collections/{collection}/batches/{batch_id} (the `GetBatch` operationId).
+func (c *Client) GetBatch(ctx context.Context, collection CollectionName, batchID BatchID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetBatchRequest(c.Server, collection, batchID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CompleteBatchWithBody Publish a batch's items, and end it
+//
+// In one transaction. One that isn't as its publication expects is a `conflict`, and the others
+// are published; one whose claim is over publishes nothing, `lease_expired`. Items that aren't
+// named are released. Where no claim stands any more nothing is done, and the batch may be
+// claimed again.
+//
+// The completion has an operation id and a receipt of its own, and each publication has. At
+// most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
+// 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
+// `completion_invalid`, `fence_twice`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/complete (the `CompleteBatch` operationId).
+func (c *Client) CompleteBatchWithBody(ctx context.Context, collection CollectionName, batchID BatchID, params *CompleteBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCompleteBatchRequestWithBody(c.Server, collection, batchID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CompleteBatch Publish a batch's items, and end it
+//
+// In one transaction. One that isn't as its publication expects is a `conflict`, and the others
+// are published; one whose claim is over publishes nothing, `lease_expired`. Items that aren't
+// named are released. Where no claim stands any more nothing is done, and the batch may be
+// claimed again.
+//
+// The completion has an operation id and a receipt of its own, and each publication has. At
+// most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
+// 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
+// `completion_invalid`, `fence_twice`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/complete (the `CompleteBatch` operationId).
+func (c *Client) CompleteBatch(ctx context.Context, collection CollectionName, batchID BatchID, params *CompleteBatchParams, body CompleteBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCompleteBatchRequest(c.Server, collection, batchID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// HeartbeatBatchWithBody Let claims last
+//
+// For a term from now, the batch's own without `term_seconds`; never shorter than they are. An
+// item whose claim is over, or was lost to another batch, is `lease_expired`. 404
+// `batch_not_found`; 409 `batch_exists` for another principal's, `batch_completed`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/heartbeat (the `HeartbeatBatch` operationId).
+func (c *Client) HeartbeatBatchWithBody(ctx context.Context, collection CollectionName, batchID BatchID, params *HeartbeatBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHeartbeatBatchRequestWithBody(c.Server, collection, batchID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// HeartbeatBatch Let claims last
+//
+// For a term from now, the batch's own without `term_seconds`; never shorter than they are. An
+// item whose claim is over, or was lost to another batch, is `lease_expired`. 404
+// `batch_not_found`; 409 `batch_exists` for another principal's, `batch_completed`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/heartbeat (the `HeartbeatBatch` operationId).
+func (c *Client) HeartbeatBatch(ctx context.Context, collection CollectionName, batchID BatchID, params *HeartbeatBatchParams, body HeartbeatBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHeartbeatBatchRequest(c.Server, collection, batchID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportRecords Read what has changed
+//
+// The sections that have changed behind a sequence, in the order in which their changes were
+// committed. Each stands at its last change only. Go on behind `next`, which each page has, at
+// the end too: then to follow. A reader that does so misses nothing, and sees no change twice.
+//
+// A page ends where it has `limit` sections, or 2 MiB of bodies with `include=bodies`; one that
+// is larger comes alone. `more` tells whether others stand behind these already; no page before
+// the last is empty. A body that can't be had fails the page, 503 `body_unavailable` with `key`
+// and `section`, or with `unavailable=mark` is marked in its place.
+//
+// Corresponds with GET /v1/collections/{collection}/export (the `ExportRecords` operationId).
+func (c *Client) ExportRecords(ctx context.Context, collection CollectionName, params *ExportRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportRecordsRequest(c.Server, collection, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PublishRecordsWithBody Publish many records
+//
+// Each for itself, as `PUT …/records/{key}` would: one result for each, in the order asked,
+// whatever becomes of the others. What is invalid by itself refuses all, with its place in
+// `errors`, and nothing is published. At most 100 different records, in 12 MiB. Repeat
+// the request with the same operation ids when its outcome is unknown, or for what failed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/collections/{collection}/publish (the `PublishRecords` operationId).
+func (c *Client) PublishRecordsWithBody(ctx context.Context, collection CollectionName, params *PublishRecordsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPublishRecordsRequestWithBody(c.Server, collection, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PublishRecords Publish many records
+//
+// Each for itself, as `PUT …/records/{key}` would: one result for each, in the order asked,
+// whatever becomes of the others. What is invalid by itself refuses all, with its place in
+// `errors`, and nothing is published. At most 100 different records, in 12 MiB. Repeat
+// the request with the same operation ids when its outcome is unknown, or for what failed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/collections/{collection}/publish (the `PublishRecords` operationId).
+func (c *Client) PublishRecords(ctx context.Context, collection CollectionName, params *PublishRecordsParams, body PublishRecordsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPublishRecordsRequest(c.Server, collection, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetReceipt Get a receipt
+//
+// What a publication or a batch's completion came to, for 7 days. 404 `receipt_not_found` when
+// there was none: what has no receipt was not done, or is under way.
+//
+// Corresponds with GET /v1/collections/{collection}/receipts/{operation_id} (the `GetReceipt` operationId).
+func (c *Client) GetReceipt(ctx context.Context, collection CollectionName, operationID OperationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetReceiptRequest(c.Server, collection, operationID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRecords List records
+//
+// Metadata, in the order of the bytes of their keys. Every record that is there throughout
+// the walk is returned exactly once. A page may have fewer than `limit`, and none, where
+// `live` leaves some out: `next_cursor` alone tells the end.
+//
+// Corresponds with GET /v1/collections/{collection}/records (the `ListRecords` operationId).
+func (c *Client) ListRecords(ctx context.Context, collection CollectionName, params *ListRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRecordsRequest(c.Server, collection, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteRecord Tombstone a record
+//
+// All its live sections become tombstones, and its revision grows. 412 `revision_stale`, with
+// `record`; 404 `record_not_found` where nothing is live; the rest as a publication.
+//
+// Corresponds with DELETE /v1/collections/{collection}/records/{key} (the `DeleteRecord` operationId).
+func (c *Client) DeleteRecord(ctx context.Context, collection CollectionName, key ItemKey, params *DeleteRecordParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteRecordRequest(c.Server, collection, key, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetRecord Get a record
+//
+// Its metadata; a record whose sections are all tombstones too. With `include=bodies` the
+// bodies of its live sections, all of one revision, each verified: 503 `body_unavailable` when
+// one can't be had. There is no answer with parts left out.
+//
+// Corresponds with GET /v1/collections/{collection}/records/{key} (the `GetRecord` operationId).
+func (c *Client) GetRecord(ctx context.Context, collection CollectionName, key ItemKey, params *GetRecordParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetRecordRequest(c.Server, collection, key, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutRecordWithBody Publish a record
+//
+// Changes a record by compare-and-swap, under an operation id. It leaves out the sections that
+// it doesn't change. Exactly one of four says what is to be changed: `If-Match`, with the
+// record's ETag; `If-None-Match: *`, for a record that has no live section; `expect`, with
+// digests of sections; or `fence`. None is 428 `precondition_required`, more than one is 422
+// `precondition_ambiguous`.
+//
+// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
+// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
+// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
+// operation id.
+//
+// A retry under the same operation id gets the receipt again for 7 days, with
+// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
+//
+// 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
+// `record` is the record as it stands, with its bodies for `include=bodies`. 404
+// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
+// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
+// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
+// published.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/collections/{collection}/records/{key} (the `PutRecord` operationId).
+func (c *Client) PutRecordWithBody(ctx context.Context, collection CollectionName, key ItemKey, params *PutRecordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutRecordRequestWithBody(c.Server, collection, key, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutRecord Publish a record
+//
+// Changes a record by compare-and-swap, under an operation id. It leaves out the sections that
+// it doesn't change. Exactly one of four says what is to be changed: `If-Match`, with the
+// record's ETag; `If-None-Match: *`, for a record that has no live section; `expect`, with
+// digests of sections; or `fence`. None is 428 `precondition_required`, more than one is 422
+// `precondition_ambiguous`.
+//
+// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
+// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
+// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
+// operation id.
+//
+// A retry under the same operation id gets the receipt again for 7 days, with
+// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
+//
+// 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
+// `record` is the record as it stands, with its bodies for `include=bodies`. 404
+// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
+// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
+// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
+// published.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/collections/{collection}/records/{key} (the `PutRecord` operationId).
+func (c *Client) PutRecord(ctx context.Context, collection CollectionName, key ItemKey, params *PutRecordParams, body PutRecordJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutRecordRequest(c.Server, collection, key, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetBody Read a body
+//
+// Its exact bytes. All of it was verified before the first byte is sent, of a range too: 503
+// `body_unavailable`, and never 404, when it can't be had or isn't what it must be; keep what
+// you had, and try again. HEAD and `If-None-Match` are answered without reading it.
+//
+// 404 `section_not_found` for a section that the record never had, 410 `section_deleted` for a
+// tombstone; a live body may be empty. 416 `range_not_satisfiable`.
+//
+// Corresponds with GET /v1/collections/{collection}/records/{key}/sections/{section}/body (the `GetBody` operationId).
+func (c *Client) GetBody(ctx context.Context, collection CollectionName, key ItemKey, section SectionName, params *GetBodyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetBodyRequest(c.Server, collection, key, section, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PresignBody Get a URL to download a body from
+//
+// Straight from the object store, without a token, for five minutes, as an attachment. Whoever
+// downloads it verifies it: hold its length and its SHA-256 to `length` and `digest`.
+//
+// 409 `body_in_sql` while the body is in the database: read it through the API.
+//
+// Corresponds with POST /v1/collections/{collection}/records/{key}/sections/{section}/body/presign (the `PresignBody` operationId).
+func (c *Client) PresignBody(ctx context.Context, collection CollectionName, key ItemKey, section SectionName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPresignBodyRequest(c.Server, collection, key, section)
 	if err != nil {
 		return nil, err
 	}
@@ -6930,6 +8824,1088 @@ func NewListAccountEventsRequest(server string, accountID AccountID, params *Lis
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListCollectionsRequest constructs an http.Request for the ListCollections method
+func NewListCollectionsRequest(server string, params *ListCollectionsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetCollectionRequest constructs an http.Request for the GetCollection method
+func NewGetCollectionRequest(server string, collection CollectionName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutCollectionRequest calls the generic PutCollection builder with application/json body
+func NewPutCollectionRequest(server string, collection CollectionName, body PutCollectionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutCollectionRequestWithBody(server, collection, "application/json", bodyReader)
+}
+
+// NewPutCollectionRequestWithBody constructs an http.Request for the PutCollection method, with any body, and a specified content type
+func NewPutCollectionRequestWithBody(server string, collection CollectionName, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewClaimBatchRequest calls the generic ClaimBatch builder with application/json body
+func NewClaimBatchRequest(server string, collection CollectionName, params *ClaimBatchParams, body ClaimBatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewClaimBatchRequestWithBody(server, collection, params, "application/json", bodyReader)
+}
+
+// NewClaimBatchRequestWithBody constructs an http.Request for the ClaimBatch method, with any body, and a specified content type
+func NewClaimBatchRequestWithBody(server string, collection CollectionName, params *ClaimBatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/batches", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.HoldfastLease != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Holdfast-Lease", *params.HoldfastLease, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Holdfast-Lease", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetBatchRequest constructs an http.Request for the GetBatch method
+func NewGetBatchRequest(server string, collection CollectionName, batchID BatchID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "batch_id", batchID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/batches/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCompleteBatchRequest calls the generic CompleteBatch builder with application/json body
+func NewCompleteBatchRequest(server string, collection CollectionName, batchID BatchID, params *CompleteBatchParams, body CompleteBatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCompleteBatchRequestWithBody(server, collection, batchID, params, "application/json", bodyReader)
+}
+
+// NewCompleteBatchRequestWithBody constructs an http.Request for the CompleteBatch method, with any body, and a specified content type
+func NewCompleteBatchRequestWithBody(server string, collection CollectionName, batchID BatchID, params *CompleteBatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "batch_id", batchID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/batches/%s/complete", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.HoldfastLease != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Holdfast-Lease", *params.HoldfastLease, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Holdfast-Lease", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewHeartbeatBatchRequest calls the generic HeartbeatBatch builder with application/json body
+func NewHeartbeatBatchRequest(server string, collection CollectionName, batchID BatchID, params *HeartbeatBatchParams, body HeartbeatBatchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewHeartbeatBatchRequestWithBody(server, collection, batchID, params, "application/json", bodyReader)
+}
+
+// NewHeartbeatBatchRequestWithBody constructs an http.Request for the HeartbeatBatch method, with any body, and a specified content type
+func NewHeartbeatBatchRequestWithBody(server string, collection CollectionName, batchID BatchID, params *HeartbeatBatchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "batch_id", batchID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/batches/%s/heartbeat", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.HoldfastLease != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Holdfast-Lease", *params.HoldfastLease, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Holdfast-Lease", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewExportRecordsRequest constructs an http.Request for the ExportRecords method
+func NewExportRecordsRequest(server string, collection CollectionName, params *ExportRecordsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/export", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Section != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "section", *params.Section, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include", *params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Unavailable != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "unavailable", *params.Unavailable, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPublishRecordsRequest calls the generic PublishRecords builder with application/json body
+func NewPublishRecordsRequest(server string, collection CollectionName, params *PublishRecordsParams, body PublishRecordsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPublishRecordsRequestWithBody(server, collection, params, "application/json", bodyReader)
+}
+
+// NewPublishRecordsRequestWithBody constructs an http.Request for the PublishRecords method, with any body, and a specified content type
+func NewPublishRecordsRequestWithBody(server string, collection CollectionName, params *PublishRecordsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/publish", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.HoldfastLease != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Holdfast-Lease", *params.HoldfastLease, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Holdfast-Lease", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetReceiptRequest constructs an http.Request for the GetReceipt method
+func NewGetReceiptRequest(server string, collection CollectionName, operationID OperationID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "operation_id", operationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/receipts/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListRecordsRequest constructs an http.Request for the ListRecords method
+func NewListRecordsRequest(server string, collection CollectionName, params *ListRecordsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/records", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Live != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "live", *params.Live, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeleteRecordRequest constructs an http.Request for the DeleteRecord method
+func NewDeleteRecordRequest(server string, collection CollectionName, key ItemKey, params *DeleteRecordParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "key", key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/records/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+		if params.IdempotencyKey != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam1)
+		}
+
+		if params.HoldfastLease != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Holdfast-Lease", *params.HoldfastLease, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Holdfast-Lease", headerParam2)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetRecordRequest constructs an http.Request for the GetRecord method
+func NewGetRecordRequest(server string, collection CollectionName, key ItemKey, params *GetRecordParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "key", key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/records/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include", *params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutRecordRequest calls the generic PutRecord builder with application/json body
+func NewPutRecordRequest(server string, collection CollectionName, key ItemKey, params *PutRecordParams, body PutRecordJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutRecordRequestWithBody(server, collection, key, params, "application/json", bodyReader)
+}
+
+// NewPutRecordRequestWithBody constructs an http.Request for the PutRecord method, with any body, and a specified content type
+func NewPutRecordRequestWithBody(server string, collection CollectionName, key ItemKey, params *PutRecordParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "key", key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/records/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Include != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include", *params.Include, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+		if params.IfNoneMatch != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam1)
+		}
+
+		if params.HoldfastLease != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Holdfast-Lease", *params.HoldfastLease, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Holdfast-Lease", headerParam2)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetBodyRequest constructs an http.Request for the GetBody method
+func NewGetBodyRequest(server string, collection CollectionName, key ItemKey, section SectionName, params *GetBodyParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "key", key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "section", section, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/records/%s/sections/%s/body", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.Range != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Range", *params.Range, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Range", headerParam0)
+		}
+
+		if params.IfRange != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-Range", *params.IfRange, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Range", headerParam1)
+		}
+
+		if params.IfNoneMatch != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam2)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPresignBodyRequest constructs an http.Request for the PresignBody method
+func NewPresignBodyRequest(server string, collection CollectionName, key ItemKey, section SectionName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "key", key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "section", section, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/records/%s/sections/%s/body/presign", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -10061,6 +13037,320 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/accounts/{account_id}/events (the `ListAccountEvents` operationId).
 	ListAccountEventsWithResponse(ctx context.Context, accountID AccountID, params *ListAccountEventsParams, reqEditors ...RequestEditorFn) (*ListAccountEventsResponse, error)
 
+	// ListCollectionsWithResponse List collections
+	//
+	// In an order that stays. Every collection that exists throughout the walk is returned exactly
+	// once, whatever is made meanwhile.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/collections (the `ListCollections` operationId).
+	ListCollectionsWithResponse(ctx context.Context, params *ListCollectionsParams, reqEditors ...RequestEditorFn) (*ListCollectionsResponse, error)
+
+	// GetCollectionWithResponse Get a collection
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
+	GetCollectionWithResponse(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*GetCollectionResponse, error)
+
+	// PutCollectionWithBodyWithResponse Create a collection
+	//
+	// It has a profile, which says which sections its records have, for good. It begins at the
+	// tenant's storage format. The same request again gives the same collection, so there is no
+	// need of an Idempotency-Key.
+	//
+	// With `bind_world` every change in the collection needs the write lease of the world of its
+	// name, up to the first `:`; the collection `north-7:orders` is bound to the world `north-7`.
+	//
+	// 422 `collection_name_invalid`, `profile_invalid`; 409 `collection_exists`, for a collection
+	// of that name with another profile or another binding; 409 `world_not_found`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/collections/{collection} (the `PutCollection` operationId).
+	PutCollectionWithBodyWithResponse(ctx context.Context, collection CollectionName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutCollectionResponse, error)
+
+	// PutCollectionWithResponse Create a collection
+	//
+	// It has a profile, which says which sections its records have, for good. It begins at the
+	// tenant's storage format. The same request again gives the same collection, so there is no
+	// need of an Idempotency-Key.
+	//
+	// With `bind_world` every change in the collection needs the write lease of the world of its
+	// name, up to the first `:`; the collection `north-7:orders` is bound to the world `north-7`.
+	//
+	// 422 `collection_name_invalid`, `profile_invalid`; 409 `collection_exists`, for a collection
+	// of that name with another profile or another binding; 409 `world_not_found`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/collections/{collection} (the `PutCollection` operationId).
+	PutCollectionWithResponse(ctx context.Context, collection CollectionName, body PutCollectionJSONRequestBody, reqEditors ...RequestEditorFn) (*PutCollectionResponse, error)
+
+	// ClaimBatchWithBodyWithResponse Claim items to work on
+	//
+	// Up to 100 items, of records that exist or don't, each for a term and under a generation that
+	// only grows. An item that another batch has stays with it, `held`, until that claim is over.
+	// The same id and owner again keep what the batch has, and claim again what it has lost and
+	// nobody else has; more items may be named.
+	//
+	// 422 `batch_id_invalid`, `batch_owner_invalid`, `term_invalid`, `batch_items_invalid`; 409
+	// `batch_exists` for another owner's or another principal's batch, `batch_completed`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/collections/{collection}/batches (the `ClaimBatch` operationId).
+	ClaimBatchWithBodyWithResponse(ctx context.Context, collection CollectionName, params *ClaimBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ClaimBatchResponse, error)
+
+	// ClaimBatchWithResponse Claim items to work on
+	//
+	// Up to 100 items, of records that exist or don't, each for a term and under a generation that
+	// only grows. An item that another batch has stays with it, `held`, until that claim is over.
+	// The same id and owner again keep what the batch has, and claim again what it has lost and
+	// nobody else has; more items may be named.
+	//
+	// 422 `batch_id_invalid`, `batch_owner_invalid`, `term_invalid`, `batch_items_invalid`; 409
+	// `batch_exists` for another owner's or another principal's batch, `batch_completed`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/collections/{collection}/batches (the `ClaimBatch` operationId).
+	ClaimBatchWithResponse(ctx context.Context, collection CollectionName, params *ClaimBatchParams, body ClaimBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*ClaimBatchResponse, error)
+
+	// GetBatchWithResponse Get a batch
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/collections/{collection}/batches/{batch_id} (the `GetBatch` operationId).
+	GetBatchWithResponse(ctx context.Context, collection CollectionName, batchID BatchID, reqEditors ...RequestEditorFn) (*GetBatchResponse, error)
+
+	// CompleteBatchWithBodyWithResponse Publish a batch's items, and end it
+	//
+	// In one transaction. One that isn't as its publication expects is a `conflict`, and the others
+	// are published; one whose claim is over publishes nothing, `lease_expired`. Items that aren't
+	// named are released. Where no claim stands any more nothing is done, and the batch may be
+	// claimed again.
+	//
+	// The completion has an operation id and a receipt of its own, and each publication has. At
+	// most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
+	// 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
+	// `completion_invalid`, `fence_twice`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/complete (the `CompleteBatch` operationId).
+	CompleteBatchWithBodyWithResponse(ctx context.Context, collection CollectionName, batchID BatchID, params *CompleteBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CompleteBatchResponse, error)
+
+	// CompleteBatchWithResponse Publish a batch's items, and end it
+	//
+	// In one transaction. One that isn't as its publication expects is a `conflict`, and the others
+	// are published; one whose claim is over publishes nothing, `lease_expired`. Items that aren't
+	// named are released. Where no claim stands any more nothing is done, and the batch may be
+	// claimed again.
+	//
+	// The completion has an operation id and a receipt of its own, and each publication has. At
+	// most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
+	// 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
+	// `completion_invalid`, `fence_twice`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/complete (the `CompleteBatch` operationId).
+	CompleteBatchWithResponse(ctx context.Context, collection CollectionName, batchID BatchID, params *CompleteBatchParams, body CompleteBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CompleteBatchResponse, error)
+
+	// HeartbeatBatchWithBodyWithResponse Let claims last
+	//
+	// For a term from now, the batch's own without `term_seconds`; never shorter than they are. An
+	// item whose claim is over, or was lost to another batch, is `lease_expired`. 404
+	// `batch_not_found`; 409 `batch_exists` for another principal's, `batch_completed`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/heartbeat (the `HeartbeatBatch` operationId).
+	HeartbeatBatchWithBodyWithResponse(ctx context.Context, collection CollectionName, batchID BatchID, params *HeartbeatBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*HeartbeatBatchResponse, error)
+
+	// HeartbeatBatchWithResponse Let claims last
+	//
+	// For a term from now, the batch's own without `term_seconds`; never shorter than they are. An
+	// item whose claim is over, or was lost to another batch, is `lease_expired`. 404
+	// `batch_not_found`; 409 `batch_exists` for another principal's, `batch_completed`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/heartbeat (the `HeartbeatBatch` operationId).
+	HeartbeatBatchWithResponse(ctx context.Context, collection CollectionName, batchID BatchID, params *HeartbeatBatchParams, body HeartbeatBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*HeartbeatBatchResponse, error)
+
+	// ExportRecordsWithResponse Read what has changed
+	//
+	// The sections that have changed behind a sequence, in the order in which their changes were
+	// committed. Each stands at its last change only. Go on behind `next`, which each page has, at
+	// the end too: then to follow. A reader that does so misses nothing, and sees no change twice.
+	//
+	// A page ends where it has `limit` sections, or 2 MiB of bodies with `include=bodies`; one that
+	// is larger comes alone. `more` tells whether others stand behind these already; no page before
+	// the last is empty. A body that can't be had fails the page, 503 `body_unavailable` with `key`
+	// and `section`, or with `unavailable=mark` is marked in its place.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/collections/{collection}/export (the `ExportRecords` operationId).
+	ExportRecordsWithResponse(ctx context.Context, collection CollectionName, params *ExportRecordsParams, reqEditors ...RequestEditorFn) (*ExportRecordsResponse, error)
+
+	// PublishRecordsWithBodyWithResponse Publish many records
+	//
+	// Each for itself, as `PUT …/records/{key}` would: one result for each, in the order asked,
+	// whatever becomes of the others. What is invalid by itself refuses all, with its place in
+	// `errors`, and nothing is published. At most 100 different records, in 12 MiB. Repeat
+	// the request with the same operation ids when its outcome is unknown, or for what failed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/collections/{collection}/publish (the `PublishRecords` operationId).
+	PublishRecordsWithBodyWithResponse(ctx context.Context, collection CollectionName, params *PublishRecordsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PublishRecordsResponse, error)
+
+	// PublishRecordsWithResponse Publish many records
+	//
+	// Each for itself, as `PUT …/records/{key}` would: one result for each, in the order asked,
+	// whatever becomes of the others. What is invalid by itself refuses all, with its place in
+	// `errors`, and nothing is published. At most 100 different records, in 12 MiB. Repeat
+	// the request with the same operation ids when its outcome is unknown, or for what failed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/collections/{collection}/publish (the `PublishRecords` operationId).
+	PublishRecordsWithResponse(ctx context.Context, collection CollectionName, params *PublishRecordsParams, body PublishRecordsJSONRequestBody, reqEditors ...RequestEditorFn) (*PublishRecordsResponse, error)
+
+	// GetReceiptWithResponse Get a receipt
+	//
+	// What a publication or a batch's completion came to, for 7 days. 404 `receipt_not_found` when
+	// there was none: what has no receipt was not done, or is under way.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/collections/{collection}/receipts/{operation_id} (the `GetReceipt` operationId).
+	GetReceiptWithResponse(ctx context.Context, collection CollectionName, operationID OperationID, reqEditors ...RequestEditorFn) (*GetReceiptResponse, error)
+
+	// ListRecordsWithResponse List records
+	//
+	// Metadata, in the order of the bytes of their keys. Every record that is there throughout
+	// the walk is returned exactly once. A page may have fewer than `limit`, and none, where
+	// `live` leaves some out: `next_cursor` alone tells the end.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/collections/{collection}/records (the `ListRecords` operationId).
+	ListRecordsWithResponse(ctx context.Context, collection CollectionName, params *ListRecordsParams, reqEditors ...RequestEditorFn) (*ListRecordsResponse, error)
+
+	// DeleteRecordWithResponse Tombstone a record
+	//
+	// All its live sections become tombstones, and its revision grows. 412 `revision_stale`, with
+	// `record`; 404 `record_not_found` where nothing is live; the rest as a publication.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/collections/{collection}/records/{key} (the `DeleteRecord` operationId).
+	DeleteRecordWithResponse(ctx context.Context, collection CollectionName, key ItemKey, params *DeleteRecordParams, reqEditors ...RequestEditorFn) (*DeleteRecordResponse, error)
+
+	// GetRecordWithResponse Get a record
+	//
+	// Its metadata; a record whose sections are all tombstones too. With `include=bodies` the
+	// bodies of its live sections, all of one revision, each verified: 503 `body_unavailable` when
+	// one can't be had. There is no answer with parts left out.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/collections/{collection}/records/{key} (the `GetRecord` operationId).
+	GetRecordWithResponse(ctx context.Context, collection CollectionName, key ItemKey, params *GetRecordParams, reqEditors ...RequestEditorFn) (*GetRecordResponse, error)
+
+	// PutRecordWithBodyWithResponse Publish a record
+	//
+	// Changes a record by compare-and-swap, under an operation id. It leaves out the sections that
+	// it doesn't change. Exactly one of four says what is to be changed: `If-Match`, with the
+	// record's ETag; `If-None-Match: *`, for a record that has no live section; `expect`, with
+	// digests of sections; or `fence`. None is 428 `precondition_required`, more than one is 422
+	// `precondition_ambiguous`.
+	//
+	// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
+	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
+	// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
+	// operation id.
+	//
+	// A retry under the same operation id gets the receipt again for 7 days, with
+	// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
+	//
+	// 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
+	// `record` is the record as it stands, with its bodies for `include=bodies`. 404
+	// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
+	// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
+	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+	// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+	// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
+	// published.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/collections/{collection}/records/{key} (the `PutRecord` operationId).
+	PutRecordWithBodyWithResponse(ctx context.Context, collection CollectionName, key ItemKey, params *PutRecordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutRecordResponse, error)
+
+	// PutRecordWithResponse Publish a record
+	//
+	// Changes a record by compare-and-swap, under an operation id. It leaves out the sections that
+	// it doesn't change. Exactly one of four says what is to be changed: `If-Match`, with the
+	// record's ETag; `If-None-Match: *`, for a record that has no live section; `expect`, with
+	// digests of sections; or `fence`. None is 428 `precondition_required`, more than one is 422
+	// `precondition_ambiguous`.
+	//
+	// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
+	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
+	// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
+	// operation id.
+	//
+	// A retry under the same operation id gets the receipt again for 7 days, with
+	// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
+	//
+	// 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
+	// `record` is the record as it stands, with its bodies for `include=bodies`. 404
+	// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
+	// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
+	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+	// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+	// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
+	// published.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/collections/{collection}/records/{key} (the `PutRecord` operationId).
+	PutRecordWithResponse(ctx context.Context, collection CollectionName, key ItemKey, params *PutRecordParams, body PutRecordJSONRequestBody, reqEditors ...RequestEditorFn) (*PutRecordResponse, error)
+
+	// GetBodyWithResponse Read a body
+	//
+	// Its exact bytes. All of it was verified before the first byte is sent, of a range too: 503
+	// `body_unavailable`, and never 404, when it can't be had or isn't what it must be; keep what
+	// you had, and try again. HEAD and `If-None-Match` are answered without reading it.
+	//
+	// 404 `section_not_found` for a section that the record never had, 410 `section_deleted` for a
+	// tombstone; a live body may be empty. 416 `range_not_satisfiable`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/collections/{collection}/records/{key}/sections/{section}/body (the `GetBody` operationId).
+	GetBodyWithResponse(ctx context.Context, collection CollectionName, key ItemKey, section SectionName, params *GetBodyParams, reqEditors ...RequestEditorFn) (*GetBodyResponse, error)
+
+	// PresignBodyWithResponse Get a URL to download a body from
+	//
+	// Straight from the object store, without a token, for five minutes, as an attachment. Whoever
+	// downloads it verifies it: hold its length and its SHA-256 to `length` and `digest`.
+	//
+	// 409 `body_in_sql` while the body is in the database: read it through the API.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/collections/{collection}/records/{key}/sections/{section}/body/presign (the `PresignBody` operationId).
+	PresignBodyWithResponse(ctx context.Context, collection CollectionName, key ItemKey, section SectionName, reqEditors ...RequestEditorFn) (*PresignBodyResponse, error)
+
 	// ApproveDeviceWithBodyWithResponse Let in the device that shows a user code
 	//
 	// In the name of an account whose owner is signed in and has seen the device: it becomes
@@ -12236,6 +15526,979 @@ func (r ListAccountEventsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListAccountEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListCollectionsResponseDefaultHeaders the declared response headers of an HTTP default response for ListCollections
+type ListCollectionsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListCollectionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CollectionPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListCollectionsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListCollectionsResponse) GetJSON200() *CollectionPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListCollectionsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListCollectionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListCollectionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListCollectionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListCollectionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetCollectionResponseDefaultHeaders the declared response headers of an HTTP default response for GetCollection
+type GetCollectionResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetCollectionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Collection
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetCollectionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetCollectionResponse) GetJSON200() *Collection {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetCollectionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetCollectionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetCollectionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetCollectionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetCollectionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PutCollectionResponseDefaultHeaders the declared response headers of an HTTP default response for PutCollection
+type PutCollectionResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type PutCollectionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Collection
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Collection
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PutCollectionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutCollectionResponse) GetJSON200() *Collection {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r PutCollectionResponse) GetJSON201() *Collection {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutCollectionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutCollectionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutCollectionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutCollectionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutCollectionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ClaimBatchResponseDefaultHeaders the declared response headers of an HTTP default response for ClaimBatch
+type ClaimBatchResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ClaimBatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Batch
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ClaimBatchResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ClaimBatchResponse) GetJSON200() *Batch {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ClaimBatchResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ClaimBatchResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ClaimBatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ClaimBatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ClaimBatchResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetBatchResponseDefaultHeaders the declared response headers of an HTTP default response for GetBatch
+type GetBatchResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetBatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Batch
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetBatchResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetBatchResponse) GetJSON200() *Batch {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetBatchResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetBatchResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetBatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetBatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetBatchResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CompleteBatchResponse200Headers the declared response headers of an HTTP 200 response for CompleteBatch
+type CompleteBatchResponse200Headers struct {
+	IdempotentReplayed *string
+}
+
+// CompleteBatchResponseDefaultHeaders the declared response headers of an HTTP default response for CompleteBatch
+type CompleteBatchResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type CompleteBatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Completion
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *CompleteBatchResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CompleteBatchResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CompleteBatchResponse) GetJSON200() *Completion {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CompleteBatchResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CompleteBatchResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CompleteBatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CompleteBatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CompleteBatchResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// HeartbeatBatchResponseDefaultHeaders the declared response headers of an HTTP default response for HeartbeatBatch
+type HeartbeatBatchResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type HeartbeatBatchResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BatchItems
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *HeartbeatBatchResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r HeartbeatBatchResponse) GetJSON200() *BatchItems {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r HeartbeatBatchResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r HeartbeatBatchResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r HeartbeatBatchResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r HeartbeatBatchResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r HeartbeatBatchResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ExportRecordsResponseDefaultHeaders the declared response headers of an HTTP default response for ExportRecords
+type ExportRecordsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ExportRecordsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ExportPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ExportRecordsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ExportRecordsResponse) GetJSON200() *ExportPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ExportRecordsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportRecordsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportRecordsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportRecordsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportRecordsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PublishRecordsResponseDefaultHeaders the declared response headers of an HTTP default response for PublishRecords
+type PublishRecordsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type PublishRecordsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PublicationResults
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PublishRecordsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PublishRecordsResponse) GetJSON200() *PublicationResults {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PublishRecordsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PublishRecordsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PublishRecordsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PublishRecordsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PublishRecordsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetReceiptResponseDefaultHeaders the declared response headers of an HTTP default response for GetReceipt
+type GetReceiptResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetReceiptResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *StoredReceipt
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetReceiptResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetReceiptResponse) GetJSON200() *StoredReceipt {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetReceiptResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetReceiptResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetReceiptResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetReceiptResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetReceiptResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListRecordsResponseDefaultHeaders the declared response headers of an HTTP default response for ListRecords
+type ListRecordsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListRecordsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RecordPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListRecordsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRecordsResponse) GetJSON200() *RecordPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListRecordsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRecordsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRecordsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRecordsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRecordsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DeleteRecordResponse200Headers the declared response headers of an HTTP 200 response for DeleteRecord
+type DeleteRecordResponse200Headers struct {
+	ETag               string
+	IdempotentReplayed *string
+}
+
+// DeleteRecordResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteRecord
+type DeleteRecordResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type DeleteRecordResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Receipt
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *DeleteRecordResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteRecordResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteRecordResponse) GetJSON200() *Receipt {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DeleteRecordResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteRecordResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteRecordResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteRecordResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteRecordResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetRecordResponse200Headers the declared response headers of an HTTP 200 response for GetRecord
+type GetRecordResponse200Headers struct {
+	ETag string
+}
+
+// GetRecordResponseDefaultHeaders the declared response headers of an HTTP default response for GetRecord
+type GetRecordResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetRecordResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Record
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetRecordResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetRecordResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetRecordResponse) GetJSON200() *Record {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetRecordResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetRecordResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetRecordResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetRecordResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetRecordResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PutRecordResponse200Headers the declared response headers of an HTTP 200 response for PutRecord
+type PutRecordResponse200Headers struct {
+	ETag               string
+	IdempotentReplayed *string
+}
+
+// PutRecordResponseDefaultHeaders the declared response headers of an HTTP default response for PutRecord
+type PutRecordResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type PutRecordResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Receipt
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *PutRecordResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PutRecordResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutRecordResponse) GetJSON200() *Receipt {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutRecordResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutRecordResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutRecordResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutRecordResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutRecordResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetBodyResponse200Headers the declared response headers of an HTTP 200 response for GetBody
+type GetBodyResponse200Headers struct {
+	AcceptRanges string
+	CacheControl string
+	ETag         string
+}
+
+// GetBodyResponse206Headers the declared response headers of an HTTP 206 response for GetBody
+type GetBodyResponse206Headers struct {
+	ContentRange *string
+	ETag         string
+}
+
+// GetBodyResponse304Headers the declared response headers of an HTTP 304 response for GetBody
+type GetBodyResponse304Headers struct {
+	ETag string
+}
+
+// GetBodyResponseDefaultHeaders the declared response headers of an HTTP default response for GetBody
+type GetBodyResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetBodyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetBodyResponse200Headers
+	// Headers206 the parsed response headers for an HTTP 206 response
+	Headers206 *GetBodyResponse206Headers
+	// Headers304 the parsed response headers for an HTTP 304 response
+	Headers304 *GetBodyResponse304Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetBodyResponseDefaultHeaders
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetBodyResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetBodyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetBodyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetBodyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetBodyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PresignBodyResponse200Headers the declared response headers of an HTTP 200 response for PresignBody
+type PresignBodyResponse200Headers struct {
+	CacheControl string
+}
+
+// PresignBodyResponseDefaultHeaders the declared response headers of an HTTP default response for PresignBody
+type PresignBodyResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type PresignBodyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PresignedBody
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *PresignBodyResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PresignBodyResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PresignBodyResponse) GetJSON200() *PresignedBody {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PresignBodyResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PresignBodyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PresignBodyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PresignBodyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PresignBodyResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -16132,6 +20395,452 @@ func (c *ClientWithResponses) ListAccountEventsWithResponse(ctx context.Context,
 	return ParseListAccountEventsResponse(rsp)
 }
 
+// ListCollectionsWithResponse List collections
+//
+// In an order that stays. Every collection that exists throughout the walk is returned exactly
+// once, whatever is made meanwhile.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/collections (the `ListCollections` operationId).
+func (c *ClientWithResponses) ListCollectionsWithResponse(ctx context.Context, params *ListCollectionsParams, reqEditors ...RequestEditorFn) (*ListCollectionsResponse, error) {
+	rsp, err := c.ListCollections(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListCollectionsResponse(rsp)
+}
+
+// GetCollectionWithResponse Get a collection
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
+func (c *ClientWithResponses) GetCollectionWithResponse(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*GetCollectionResponse, error) {
+	rsp, err := c.GetCollection(ctx, collection, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetCollectionResponse(rsp)
+}
+
+// PutCollectionWithBodyWithResponse Create a collection
+//
+// It has a profile, which says which sections its records have, for good. It begins at the
+// tenant's storage format. The same request again gives the same collection, so there is no
+// need of an Idempotency-Key.
+//
+// With `bind_world` every change in the collection needs the write lease of the world of its
+// name, up to the first `:`; the collection `north-7:orders` is bound to the world `north-7`.
+//
+// 422 `collection_name_invalid`, `profile_invalid`; 409 `collection_exists`, for a collection
+// of that name with another profile or another binding; 409 `world_not_found`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/collections/{collection} (the `PutCollection` operationId).
+func (c *ClientWithResponses) PutCollectionWithBodyWithResponse(ctx context.Context, collection CollectionName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutCollectionResponse, error) {
+	rsp, err := c.PutCollectionWithBody(ctx, collection, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutCollectionResponse(rsp)
+}
+
+// PutCollectionWithResponse Create a collection
+//
+// It has a profile, which says which sections its records have, for good. It begins at the
+// tenant's storage format. The same request again gives the same collection, so there is no
+// need of an Idempotency-Key.
+//
+// With `bind_world` every change in the collection needs the write lease of the world of its
+// name, up to the first `:`; the collection `north-7:orders` is bound to the world `north-7`.
+//
+// 422 `collection_name_invalid`, `profile_invalid`; 409 `collection_exists`, for a collection
+// of that name with another profile or another binding; 409 `world_not_found`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/collections/{collection} (the `PutCollection` operationId).
+func (c *ClientWithResponses) PutCollectionWithResponse(ctx context.Context, collection CollectionName, body PutCollectionJSONRequestBody, reqEditors ...RequestEditorFn) (*PutCollectionResponse, error) {
+	rsp, err := c.PutCollection(ctx, collection, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutCollectionResponse(rsp)
+}
+
+// ClaimBatchWithBodyWithResponse Claim items to work on
+//
+// Up to 100 items, of records that exist or don't, each for a term and under a generation that
+// only grows. An item that another batch has stays with it, `held`, until that claim is over.
+// The same id and owner again keep what the batch has, and claim again what it has lost and
+// nobody else has; more items may be named.
+//
+// 422 `batch_id_invalid`, `batch_owner_invalid`, `term_invalid`, `batch_items_invalid`; 409
+// `batch_exists` for another owner's or another principal's batch, `batch_completed`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/collections/{collection}/batches (the `ClaimBatch` operationId).
+func (c *ClientWithResponses) ClaimBatchWithBodyWithResponse(ctx context.Context, collection CollectionName, params *ClaimBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ClaimBatchResponse, error) {
+	rsp, err := c.ClaimBatchWithBody(ctx, collection, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseClaimBatchResponse(rsp)
+}
+
+// ClaimBatchWithResponse Claim items to work on
+//
+// Up to 100 items, of records that exist or don't, each for a term and under a generation that
+// only grows. An item that another batch has stays with it, `held`, until that claim is over.
+// The same id and owner again keep what the batch has, and claim again what it has lost and
+// nobody else has; more items may be named.
+//
+// 422 `batch_id_invalid`, `batch_owner_invalid`, `term_invalid`, `batch_items_invalid`; 409
+// `batch_exists` for another owner's or another principal's batch, `batch_completed`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/collections/{collection}/batches (the `ClaimBatch` operationId).
+func (c *ClientWithResponses) ClaimBatchWithResponse(ctx context.Context, collection CollectionName, params *ClaimBatchParams, body ClaimBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*ClaimBatchResponse, error) {
+	rsp, err := c.ClaimBatch(ctx, collection, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseClaimBatchResponse(rsp)
+}
+
+// GetBatchWithResponse Get a batch
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/collections/{collection}/batches/{batch_id} (the `GetBatch` operationId).
+func (c *ClientWithResponses) GetBatchWithResponse(ctx context.Context, collection CollectionName, batchID BatchID, reqEditors ...RequestEditorFn) (*GetBatchResponse, error) {
+	rsp, err := c.GetBatch(ctx, collection, batchID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetBatchResponse(rsp)
+}
+
+// CompleteBatchWithBodyWithResponse Publish a batch's items, and end it
+//
+// In one transaction. One that isn't as its publication expects is a `conflict`, and the others
+// are published; one whose claim is over publishes nothing, `lease_expired`. Items that aren't
+// named are released. Where no claim stands any more nothing is done, and the batch may be
+// claimed again.
+//
+// The completion has an operation id and a receipt of its own, and each publication has. At
+// most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
+// 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
+// `completion_invalid`, `fence_twice`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/complete (the `CompleteBatch` operationId).
+func (c *ClientWithResponses) CompleteBatchWithBodyWithResponse(ctx context.Context, collection CollectionName, batchID BatchID, params *CompleteBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CompleteBatchResponse, error) {
+	rsp, err := c.CompleteBatchWithBody(ctx, collection, batchID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCompleteBatchResponse(rsp)
+}
+
+// CompleteBatchWithResponse Publish a batch's items, and end it
+//
+// In one transaction. One that isn't as its publication expects is a `conflict`, and the others
+// are published; one whose claim is over publishes nothing, `lease_expired`. Items that aren't
+// named are released. Where no claim stands any more nothing is done, and the batch may be
+// claimed again.
+//
+// The completion has an operation id and a receipt of its own, and each publication has. At
+// most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
+// 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
+// `completion_invalid`, `fence_twice`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/complete (the `CompleteBatch` operationId).
+func (c *ClientWithResponses) CompleteBatchWithResponse(ctx context.Context, collection CollectionName, batchID BatchID, params *CompleteBatchParams, body CompleteBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*CompleteBatchResponse, error) {
+	rsp, err := c.CompleteBatch(ctx, collection, batchID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCompleteBatchResponse(rsp)
+}
+
+// HeartbeatBatchWithBodyWithResponse Let claims last
+//
+// For a term from now, the batch's own without `term_seconds`; never shorter than they are. An
+// item whose claim is over, or was lost to another batch, is `lease_expired`. 404
+// `batch_not_found`; 409 `batch_exists` for another principal's, `batch_completed`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/heartbeat (the `HeartbeatBatch` operationId).
+func (c *ClientWithResponses) HeartbeatBatchWithBodyWithResponse(ctx context.Context, collection CollectionName, batchID BatchID, params *HeartbeatBatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*HeartbeatBatchResponse, error) {
+	rsp, err := c.HeartbeatBatchWithBody(ctx, collection, batchID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseHeartbeatBatchResponse(rsp)
+}
+
+// HeartbeatBatchWithResponse Let claims last
+//
+// For a term from now, the batch's own without `term_seconds`; never shorter than they are. An
+// item whose claim is over, or was lost to another batch, is `lease_expired`. 404
+// `batch_not_found`; 409 `batch_exists` for another principal's, `batch_completed`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/collections/{collection}/batches/{batch_id}/heartbeat (the `HeartbeatBatch` operationId).
+func (c *ClientWithResponses) HeartbeatBatchWithResponse(ctx context.Context, collection CollectionName, batchID BatchID, params *HeartbeatBatchParams, body HeartbeatBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*HeartbeatBatchResponse, error) {
+	rsp, err := c.HeartbeatBatch(ctx, collection, batchID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseHeartbeatBatchResponse(rsp)
+}
+
+// ExportRecordsWithResponse Read what has changed
+//
+// The sections that have changed behind a sequence, in the order in which their changes were
+// committed. Each stands at its last change only. Go on behind `next`, which each page has, at
+// the end too: then to follow. A reader that does so misses nothing, and sees no change twice.
+//
+// A page ends where it has `limit` sections, or 2 MiB of bodies with `include=bodies`; one that
+// is larger comes alone. `more` tells whether others stand behind these already; no page before
+// the last is empty. A body that can't be had fails the page, 503 `body_unavailable` with `key`
+// and `section`, or with `unavailable=mark` is marked in its place.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/collections/{collection}/export (the `ExportRecords` operationId).
+func (c *ClientWithResponses) ExportRecordsWithResponse(ctx context.Context, collection CollectionName, params *ExportRecordsParams, reqEditors ...RequestEditorFn) (*ExportRecordsResponse, error) {
+	rsp, err := c.ExportRecords(ctx, collection, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportRecordsResponse(rsp)
+}
+
+// PublishRecordsWithBodyWithResponse Publish many records
+//
+// Each for itself, as `PUT …/records/{key}` would: one result for each, in the order asked,
+// whatever becomes of the others. What is invalid by itself refuses all, with its place in
+// `errors`, and nothing is published. At most 100 different records, in 12 MiB. Repeat
+// the request with the same operation ids when its outcome is unknown, or for what failed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/collections/{collection}/publish (the `PublishRecords` operationId).
+func (c *ClientWithResponses) PublishRecordsWithBodyWithResponse(ctx context.Context, collection CollectionName, params *PublishRecordsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PublishRecordsResponse, error) {
+	rsp, err := c.PublishRecordsWithBody(ctx, collection, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePublishRecordsResponse(rsp)
+}
+
+// PublishRecordsWithResponse Publish many records
+//
+// Each for itself, as `PUT …/records/{key}` would: one result for each, in the order asked,
+// whatever becomes of the others. What is invalid by itself refuses all, with its place in
+// `errors`, and nothing is published. At most 100 different records, in 12 MiB. Repeat
+// the request with the same operation ids when its outcome is unknown, or for what failed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/collections/{collection}/publish (the `PublishRecords` operationId).
+func (c *ClientWithResponses) PublishRecordsWithResponse(ctx context.Context, collection CollectionName, params *PublishRecordsParams, body PublishRecordsJSONRequestBody, reqEditors ...RequestEditorFn) (*PublishRecordsResponse, error) {
+	rsp, err := c.PublishRecords(ctx, collection, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePublishRecordsResponse(rsp)
+}
+
+// GetReceiptWithResponse Get a receipt
+//
+// What a publication or a batch's completion came to, for 7 days. 404 `receipt_not_found` when
+// there was none: what has no receipt was not done, or is under way.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/collections/{collection}/receipts/{operation_id} (the `GetReceipt` operationId).
+func (c *ClientWithResponses) GetReceiptWithResponse(ctx context.Context, collection CollectionName, operationID OperationID, reqEditors ...RequestEditorFn) (*GetReceiptResponse, error) {
+	rsp, err := c.GetReceipt(ctx, collection, operationID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetReceiptResponse(rsp)
+}
+
+// ListRecordsWithResponse List records
+//
+// Metadata, in the order of the bytes of their keys. Every record that is there throughout
+// the walk is returned exactly once. A page may have fewer than `limit`, and none, where
+// `live` leaves some out: `next_cursor` alone tells the end.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/collections/{collection}/records (the `ListRecords` operationId).
+func (c *ClientWithResponses) ListRecordsWithResponse(ctx context.Context, collection CollectionName, params *ListRecordsParams, reqEditors ...RequestEditorFn) (*ListRecordsResponse, error) {
+	rsp, err := c.ListRecords(ctx, collection, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRecordsResponse(rsp)
+}
+
+// DeleteRecordWithResponse Tombstone a record
+//
+// All its live sections become tombstones, and its revision grows. 412 `revision_stale`, with
+// `record`; 404 `record_not_found` where nothing is live; the rest as a publication.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/collections/{collection}/records/{key} (the `DeleteRecord` operationId).
+func (c *ClientWithResponses) DeleteRecordWithResponse(ctx context.Context, collection CollectionName, key ItemKey, params *DeleteRecordParams, reqEditors ...RequestEditorFn) (*DeleteRecordResponse, error) {
+	rsp, err := c.DeleteRecord(ctx, collection, key, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteRecordResponse(rsp)
+}
+
+// GetRecordWithResponse Get a record
+//
+// Its metadata; a record whose sections are all tombstones too. With `include=bodies` the
+// bodies of its live sections, all of one revision, each verified: 503 `body_unavailable` when
+// one can't be had. There is no answer with parts left out.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/collections/{collection}/records/{key} (the `GetRecord` operationId).
+func (c *ClientWithResponses) GetRecordWithResponse(ctx context.Context, collection CollectionName, key ItemKey, params *GetRecordParams, reqEditors ...RequestEditorFn) (*GetRecordResponse, error) {
+	rsp, err := c.GetRecord(ctx, collection, key, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetRecordResponse(rsp)
+}
+
+// PutRecordWithBodyWithResponse Publish a record
+//
+// Changes a record by compare-and-swap, under an operation id. It leaves out the sections that
+// it doesn't change. Exactly one of four says what is to be changed: `If-Match`, with the
+// record's ETag; `If-None-Match: *`, for a record that has no live section; `expect`, with
+// digests of sections; or `fence`. None is 428 `precondition_required`, more than one is 422
+// `precondition_ambiguous`.
+//
+// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
+// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
+// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
+// operation id.
+//
+// A retry under the same operation id gets the receipt again for 7 days, with
+// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
+//
+// 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
+// `record` is the record as it stands, with its bodies for `include=bodies`. 404
+// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
+// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
+// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
+// published.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/collections/{collection}/records/{key} (the `PutRecord` operationId).
+func (c *ClientWithResponses) PutRecordWithBodyWithResponse(ctx context.Context, collection CollectionName, key ItemKey, params *PutRecordParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutRecordResponse, error) {
+	rsp, err := c.PutRecordWithBody(ctx, collection, key, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutRecordResponse(rsp)
+}
+
+// PutRecordWithResponse Publish a record
+//
+// Changes a record by compare-and-swap, under an operation id. It leaves out the sections that
+// it doesn't change. Exactly one of four says what is to be changed: `If-Match`, with the
+// record's ETag; `If-None-Match: *`, for a record that has no live section; `expect`, with
+// digests of sections; or `fence`. None is 428 `precondition_required`, more than one is 422
+// `precondition_ambiguous`.
+//
+// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
+// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
+// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
+// operation id.
+//
+// A retry under the same operation id gets the receipt again for 7 days, with
+// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
+//
+// 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
+// `record` is the record as it stands, with its bodies for `include=bodies`. 404
+// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
+// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
+// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
+// published.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/collections/{collection}/records/{key} (the `PutRecord` operationId).
+func (c *ClientWithResponses) PutRecordWithResponse(ctx context.Context, collection CollectionName, key ItemKey, params *PutRecordParams, body PutRecordJSONRequestBody, reqEditors ...RequestEditorFn) (*PutRecordResponse, error) {
+	rsp, err := c.PutRecord(ctx, collection, key, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutRecordResponse(rsp)
+}
+
+// GetBodyWithResponse Read a body
+//
+// Its exact bytes. All of it was verified before the first byte is sent, of a range too: 503
+// `body_unavailable`, and never 404, when it can't be had or isn't what it must be; keep what
+// you had, and try again. HEAD and `If-None-Match` are answered without reading it.
+//
+// 404 `section_not_found` for a section that the record never had, 410 `section_deleted` for a
+// tombstone; a live body may be empty. 416 `range_not_satisfiable`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/collections/{collection}/records/{key}/sections/{section}/body (the `GetBody` operationId).
+func (c *ClientWithResponses) GetBodyWithResponse(ctx context.Context, collection CollectionName, key ItemKey, section SectionName, params *GetBodyParams, reqEditors ...RequestEditorFn) (*GetBodyResponse, error) {
+	rsp, err := c.GetBody(ctx, collection, key, section, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetBodyResponse(rsp)
+}
+
+// PresignBodyWithResponse Get a URL to download a body from
+//
+// Straight from the object store, without a token, for five minutes, as an attachment. Whoever
+// downloads it verifies it: hold its length and its SHA-256 to `length` and `digest`.
+//
+// 409 `body_in_sql` while the body is in the database: read it through the API.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/collections/{collection}/records/{key}/sections/{section}/body/presign (the `PresignBody` operationId).
+func (c *ClientWithResponses) PresignBodyWithResponse(ctx context.Context, collection CollectionName, key ItemKey, section SectionName, reqEditors ...RequestEditorFn) (*PresignBodyResponse, error) {
+	rsp, err := c.PresignBody(ctx, collection, key, section, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePresignBodyResponse(rsp)
+}
+
 // ApproveDeviceWithBodyWithResponse Let in the device that shows a user code
 //
 // In the name of an account whose owner is signed in and has seen the device: it becomes
@@ -18885,6 +23594,1084 @@ func ParseListAccountEventsResponse(rsp *http.Response) (*ListAccountEventsRespo
 	switch {
 	case true:
 		var headers ListAccountEventsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListCollectionsResponse parses an HTTP response from a ListCollectionsWithResponse call
+func ParseListCollectionsResponse(rsp *http.Response) (*ListCollectionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListCollectionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CollectionPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListCollectionsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetCollectionResponse parses an HTTP response from a GetCollectionWithResponse call
+func ParseGetCollectionResponse(rsp *http.Response) (*GetCollectionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetCollectionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Collection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetCollectionResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePutCollectionResponse parses an HTTP response from a PutCollectionWithResponse call
+func ParsePutCollectionResponse(rsp *http.Response) (*PutCollectionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutCollectionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Collection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Collection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers PutCollectionResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseClaimBatchResponse parses an HTTP response from a ClaimBatchWithResponse call
+func ParseClaimBatchResponse(rsp *http.Response) (*ClaimBatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ClaimBatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Batch
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ClaimBatchResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetBatchResponse parses an HTTP response from a GetBatchWithResponse call
+func ParseGetBatchResponse(rsp *http.Response) (*GetBatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetBatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Batch
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetBatchResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCompleteBatchResponse parses an HTTP response from a CompleteBatchWithResponse call
+func ParseCompleteBatchResponse(rsp *http.Response) (*CompleteBatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CompleteBatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Completion
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers CompleteBatchResponse200Headers
+		if values := rsp.Header.Values("Idempotent-Replayed"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Idempotent-Replayed", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.IdempotentReplayed = &value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers CompleteBatchResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseHeartbeatBatchResponse parses an HTTP response from a HeartbeatBatchWithResponse call
+func ParseHeartbeatBatchResponse(rsp *http.Response) (*HeartbeatBatchResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &HeartbeatBatchResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BatchItems
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers HeartbeatBatchResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseExportRecordsResponse parses an HTTP response from a ExportRecordsWithResponse call
+func ParseExportRecordsResponse(rsp *http.Response) (*ExportRecordsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportRecordsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ExportPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ExportRecordsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePublishRecordsResponse parses an HTTP response from a PublishRecordsWithResponse call
+func ParsePublishRecordsResponse(rsp *http.Response) (*PublishRecordsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PublishRecordsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PublicationResults
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers PublishRecordsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetReceiptResponse parses an HTTP response from a GetReceiptWithResponse call
+func ParseGetReceiptResponse(rsp *http.Response) (*GetReceiptResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetReceiptResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest StoredReceipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetReceiptResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListRecordsResponse parses an HTTP response from a ListRecordsWithResponse call
+func ParseListRecordsResponse(rsp *http.Response) (*ListRecordsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRecordsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RecordPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListRecordsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDeleteRecordResponse parses an HTTP response from a DeleteRecordWithResponse call
+func ParseDeleteRecordResponse(rsp *http.Response) (*DeleteRecordResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteRecordResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Receipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers DeleteRecordResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		if values := rsp.Header.Values("Idempotent-Replayed"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Idempotent-Replayed", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.IdempotentReplayed = &value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers DeleteRecordResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetRecordResponse parses an HTTP response from a GetRecordWithResponse call
+func ParseGetRecordResponse(rsp *http.Response) (*GetRecordResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetRecordResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Record
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetRecordResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers GetRecordResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePutRecordResponse parses an HTTP response from a PutRecordWithResponse call
+func ParsePutRecordResponse(rsp *http.Response) (*PutRecordResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutRecordResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Receipt
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers PutRecordResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		if values := rsp.Header.Values("Idempotent-Replayed"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Idempotent-Replayed", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.IdempotentReplayed = &value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers PutRecordResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetBodyResponse parses an HTTP response from a GetBodyWithResponse call
+func ParseGetBodyResponse(rsp *http.Response) (*GetBodyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetBodyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetBodyResponse200Headers
+		if values := rsp.Header.Values("Accept-Ranges"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Accept-Ranges", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.AcceptRanges = value
+		}
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 206:
+		var headers GetBodyResponse206Headers
+		if values := rsp.Header.Values("Content-Range"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Content-Range", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ContentRange = &value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers206 = &headers
+	case rsp.StatusCode == 304:
+		var headers GetBodyResponse304Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers304 = &headers
+	case true:
+		var headers GetBodyResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePresignBodyResponse parses an HTTP response from a PresignBodyWithResponse call
+func ParsePresignBodyResponse(rsp *http.Response) (*PresignBodyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PresignBodyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PresignedBody
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers PresignBodyResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers PresignBodyResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -162,6 +162,8 @@ func (p *process) makeAPI(ctx context.Context) error {
 		Directory:      identity.New(p.router, derivedSecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers}),
 		Coordinator:    coordinator,
 		CheckpointKeys: checkpointKeys,
+		Records:        records,
+		Memory:         records.Memory(),
 		StorageGuard:   records,
 		Administration: p.store,
 		Tokens:         p.tokens,

@@ -11,6 +11,7 @@ import (
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // subject is a stack with one of each thing that a path can name, so that every
@@ -24,6 +25,8 @@ type subject struct {
 	client           string // the owner's
 	device           string // the owner's; nobody has approved it
 	world            string // the owner's; the coordinator holds it
+	collection       string // the owner's, in the object store
+	key              string // of a record of the collection
 	ownerToken       string
 	neighbourToken   string
 	operatorToken    string
@@ -33,7 +36,7 @@ type subject struct {
 func newSubject(t testing.TB, changes ...string) *subject {
 	t.Helper()
 	s := &subject{stack: newStack(t, 3)}
-	s.api = s.serve(t, changes...)
+	s.api = s.serve(t, append(testkit.BodiesEnviron(testkit.BodyStore(t)), changes...)...)
 	s.owner = s.tenant(t, s.api, "owner", tenancy.TenantScopes()...)
 	s.neighbour = s.tenant(t, s.api, "neighbour", tenancy.TenantScopes()...)
 	s.handle = "owners-first"
@@ -41,6 +44,8 @@ func newSubject(t testing.TB, changes ...string) *subject {
 	s.client = s.newClient(t, "tv")
 	s.device = s.newDevice(t).ID
 	s.world = s.newWorld(t, "north-7")
+	s.collection = s.newCollection(t, "orders")
+	s.key = s.newRecord(t, theKey, theReceipt)
 	s.ownerToken, s.neighbourToken = s.buyToken(t, s.owner.key), s.buyToken(t, s.neighbour.key)
 	s.operatorToken = s.buyToken(t, s.operatorKey)
 	return s
@@ -169,7 +174,7 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		x.path["tenant_id"] = c.id
 		json(`{"report_hash":"` + s.report(t, s.api, c).ReportHash + `"}`)
 	case "setStorage":
-		json(`{"record_format":1}`)
+		json(`{"record_format":2}`)
 	case "createClient":
 		json(`{"name":"client-$n","scopes":["play","pause"],"verification_uri":"https://example.com/device?lang=en"}`)
 	case "disableClient":
@@ -193,7 +198,7 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 	case "revokeOperatorApiKey":
 		x.path["key_id"] = s.newOperatorKey(t, s.newOperator(t, n))
 	default:
-		if s.validOnWorlds(t, x, n, json) {
+		if s.validOnWorlds(t, x, n, json) || s.validOnRecords(t, x, n, json) {
 			break
 		}
 		t.Fatalf("no valid request is known for %v (%s)", op, op.operation.OperationID)

@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/oapi-codegen/nullable"
 	"github.com/oapi-codegen/runtime"
+	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
 // Defines values for AccountPatchStatus.
@@ -105,6 +108,21 @@ func (e ImportDeviceStatus) Valid() bool {
 	case ImportDeviceStatusPending:
 		return true
 	case ImportDeviceStatusRevoked:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Included.
+const (
+	IncludedBodies Included = "bodies"
+)
+
+// Valid indicates whether the value is a known member of the Included enum.
+func (e Included) Valid() bool {
+	switch e {
+	case IncludedBodies:
 		return true
 	default:
 		return false
@@ -216,6 +234,21 @@ func (e SweepKind) Valid() bool {
 	case SweepKindCleanup:
 		return true
 	case SweepKindIdentity:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ExportRecordsParamsUnavailable.
+const (
+	MarkUnavailable ExportRecordsParamsUnavailable = "mark"
+)
+
+// Valid indicates whether the value is a known member of the ExportRecordsParamsUnavailable enum.
+func (e ExportRecordsParamsUnavailable) Valid() bool {
+	switch e {
+	case MarkUnavailable:
 		return true
 	default:
 		return false
@@ -406,9 +439,74 @@ type AuthorizationServer struct {
 	TokenEndpointAuthMethodsSupported      []string `json:"token_endpoint_auth_methods_supported"`
 }
 
+// Batch defines model for Batch.
+type Batch struct {
+	// BatchID The caller's own name for a batch, 1 to 200 printable ASCII characters.
+	//
+	// Example: nightly-2026-11-30
+	BatchID     BatchID    `json:"batch_id"`
+	Completed   bool       `json:"completed"`
+	CompletedAt *time.Time `json:"completed_at,omitempty"`
+	CreatedAt   time.Time  `json:"created_at"`
+
+	// Items By their keys.
+	Items []BatchItem `json:"items"`
+
+	// Owner Example: worker-3
+	Owner string `json:"owner"`
+}
+
+// BatchClaim A claim that must stand for the publication to be made.
+type BatchClaim struct {
+	// BatchID The caller's own name for a batch, 1 to 200 printable ASCII characters.
+	//
+	// Example: nightly-2026-11-30
+	BatchID BatchID `json:"batch_id"`
+
+	// Generation Of the claim. Each claim in a collection has a higher one than those before it.
+	//
+	// Example: 4
+	Generation ClaimGeneration `json:"generation"`
+}
+
 // BatchGet defines model for BatchGet.
 type BatchGet struct {
 	Ids []ID `json:"ids"`
+}
+
+// BatchID The caller's own name for a batch, 1 to 200 printable ASCII characters.
+//
+// Example: nightly-2026-11-30
+type BatchID = string
+
+// BatchItem defines model for BatchItem.
+type BatchItem struct {
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// Generation Of the claim. Each claim in a collection has a higher one than those before it.
+	//
+	// Example: 4
+	Generation *ClaimGeneration `json:"generation,omitempty"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// State `leased`: the batch has it, until `expires_at`. `held`: another batch has it, until then.
+	// `lease_expired`: the claim is over, or was lost to another batch. Of a completed batch
+	// also `published`, `superseded`, `conflict`, and `released` for one that was not named.
+	//
+	//
+	// Example: leased
+	State string `json:"state"`
+}
+
+// BatchItems defines model for BatchItems.
+type BatchItems struct {
+	Items []BatchItem `json:"items"`
 }
 
 // BatchResult defines model for BatchResult.
@@ -425,6 +523,16 @@ type BatchResult struct {
 type BatchResults struct {
 	Results []BatchResult `json:"results"`
 }
+
+// Body Exact bytes, in base64 (RFC 4648, section 4) with padding and without line breaks. There may be none.
+//
+// Example: aGVsbG8=
+type Body = []byte
+
+// BodyLength Bytes of the body; 0 for a tombstone.
+//
+// Example: 5
+type BodyLength = int64
 
 // ChainHash The hash of an entry and of all before it, SHA-256 in hexadecimal: of the hash before, the
 // entry's header (RFC 8785 JSON of its members but `payload`, `json`, `digest` and `hash`) and
@@ -481,6 +589,84 @@ type Checkpoint struct {
 	WorldID string `json:"world_id"`
 }
 
+// ClaimGeneration Of the claim. Each claim in a collection has a higher one than those before it.
+//
+// Example: 4
+type ClaimGeneration = int64
+
+// ClaimTerm How long claims last; a minute for a new batch that doesn't say.
+//
+// Example: 60
+type ClaimTerm = int64
+
+// ClaimedItem defines model for ClaimedItem.
+type ClaimedItem struct {
+	// Generation Of the claim. Each claim in a collection has a higher one than those before it.
+	//
+	// Example: 4
+	Generation ClaimGeneration `json:"generation"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+}
+
+// ClaimedPublication With exactly one of `if_revision`, `if_absent`, `expect` and `fence`, and at least one section
+// to write or to tombstone.
+type ClaimedPublication struct {
+	// Expect By section, the digest of its body as the caller knows it, or null for one that isn't live. It
+	// holds for the sections that are named; the others may be as they like.
+	Expect *ExpectedDigests `json:"expect,omitempty"`
+
+	// Fence Orders the publications of a producer that doesn't read before it writes. One that comes
+	// behind a newer revision under the same key is `superseded`, and one that was made already is
+	// `deduplicated`.
+	Fence *NewFence `json:"fence,omitempty"`
+
+	// Generation Of the claim. Each claim in a collection has a higher one than those before it.
+	//
+	// Example: 4
+	Generation ClaimGeneration `json:"generation"`
+
+	// IfAbsent true, for a record that has no live section.
+	//
+	// Example: true
+	IfAbsent *IfAbsent `json:"if_absent,omitempty"`
+
+	// IfRevision The record's revision that the change was made from.
+	//
+	// Example: 3
+	IfRevision *IfRevision `json:"if_revision,omitempty"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+	// repeated request finds what became of it.
+	//
+	//
+	// Example: order-4711-v2
+	OperationID OperationID `json:"operation_id"`
+
+	// Producer Who publishes it, 1 to 200 printable ASCII characters; without it, the name of the token's principal.
+	//
+	// Example: importer
+	Producer *NewProducer `json:"producer,omitempty"`
+
+	// Sections By name, those that are written.
+	Sections *Sections `json:"sections,omitempty"`
+
+	// Tombstones The names of the sections that are to be tombstones.
+	Tombstones *Tombstones `json:"tombstones,omitempty"`
+}
+
 // ClientID A public client's id, which is also its OAuth `client_id`.
 //
 // Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
@@ -497,6 +683,95 @@ type CodeGuess struct {
 	//
 	// Example: wdjb mjht
 	UserCode string `json:"user_code"`
+}
+
+// Collection defines model for Collection.
+type Collection struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// CollectionID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	CollectionID ID        `json:"collection_id"`
+	CreatedAt    time.Time `json:"created_at"`
+
+	// ExportSequence Of the last change, in the collection's export.
+	//
+	// Example: 17
+	ExportSequence ExportSequence `json:"export_sequence"`
+	Profile        Profile        `json:"profile"`
+
+	// RecordFormat Where its bodies are: 1 for the database, 2 for the object store.
+	//
+	// Example: 1
+	RecordFormat int16 `json:"record_format"`
+
+	// WorldID The world whose lease changes need; absent where they need none.
+	//
+	// Example: north-7
+	WorldID *string `json:"world_id,omitempty"`
+}
+
+// CollectionName 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+//
+// Example: orders
+type CollectionName = string
+
+// CollectionPage defines model for CollectionPage.
+type CollectionPage struct {
+	Collections []Collection `json:"collections"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+}
+
+// CompletedItem defines model for CompletedItem.
+type CompletedItem struct {
+	// Generation Of the claim. Each claim in a collection has a higher one than those before it.
+	//
+	// Example: 4
+	Generation ClaimGeneration `json:"generation"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// Outcome `published` or `superseded`, with `receipt`; `conflict`, with `problem`; `lease_expired`.
+	//
+	//
+	// Example: published
+	Outcome string `json:"outcome"`
+
+	// Problem What a problem would say of it alone.
+	Problem *RecordProblem `json:"problem,omitempty"`
+	Receipt *Receipt       `json:"receipt,omitempty"`
+}
+
+// Completion defines model for Completion.
+type Completion struct {
+	At time.Time `json:"at"`
+
+	// BatchID The caller's own name for a batch, 1 to 200 printable ASCII characters.
+	//
+	// Example: nightly-2026-11-30
+	BatchID BatchID `json:"batch_id"`
+
+	// Items In the order asked.
+	Items []CompletedItem `json:"items"`
+
+	// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+	// repeated request finds what became of it.
+	//
+	//
+	// Example: order-4711-v2
+	OperationID OperationID `json:"operation_id"`
 }
 
 // CreatedAccount defines model for CreatedAccount.
@@ -721,6 +996,11 @@ type DevicePatch struct {
 // DeviceStatusFilter defines model for DeviceStatusFilter.
 type DeviceStatusFilter string
 
+// Digest The SHA-256 of a body, in hexadecimal.
+//
+// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+type Digest = string
+
 // Document An OpenAPI 3.0 document.
 type Document = json.RawMessage
 
@@ -792,6 +1072,85 @@ type EventPage struct {
 	NextCursor *NextCursor `json:"next_cursor,omitempty"`
 }
 
+// ExpectedDigests By section, the digest of its body as the caller knows it, or null for one that isn't live. It
+// holds for the sections that are named; the others may be as they like.
+type ExpectedDigests map[string]*string
+
+// ExportPage defines model for ExportPage.
+type ExportPage struct {
+	// ExportSequence Of the last change of the collection.
+	//
+	// Example: 17
+	ExportSequence int64 `json:"export_sequence"`
+
+	// More Whether others stand behind these already.
+	More bool `json:"more"`
+
+	// Next Goes back as `after`. Everything up to it was seen.
+	//
+	// Example: 17
+	Next    int64             `json:"next"`
+	Records []ExportedSection `json:"records"`
+}
+
+// ExportSequence Of the last change, in the collection's export.
+//
+// Example: 17
+type ExportSequence = int64
+
+// ExportedSection defines model for ExportedSection.
+type ExportedSection struct {
+	// Body Exact bytes, in base64 (RFC 4648, section 4) with padding and without line breaks. There may be none.
+	//
+	// Example: aGVsbG8=
+	Body *Body `json:"body,omitempty"`
+
+	// Digest The SHA-256 of a body, in hexadecimal.
+	//
+	// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+	Digest *Digest `json:"digest,omitempty"`
+
+	// ExportSequence Of the last change, in the collection's export.
+	//
+	// Example: 17
+	ExportSequence ExportSequence `json:"export_sequence"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// Length Bytes of the body; 0 for a tombstone.
+	//
+	// Example: 5
+	Length BodyLength `json:"length"`
+
+	// Live Or a tombstone, which has no body, not even an empty one.
+	Live bool `json:"live"`
+
+	// Producer Who published it, in the producer's own words.
+	//
+	// Example: importer
+	Producer Producer `json:"producer"`
+
+	// Revision Of the record now, which another section may have moved on.
+	//
+	// Example: 3
+	Revision int64 `json:"revision"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section SectionName `json:"section"`
+
+	// Unavailable true where the body can't be had; otherwise absent.
+	Unavailable *bool     `json:"unavailable,omitempty"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
 // Feed defines model for Feed.
 type Feed struct {
 	Events []Event `json:"events"`
@@ -802,6 +1161,29 @@ type Feed struct {
 	// NextCursor Where the feed goes on. It is always there.
 	NextCursor string `json:"next_cursor"`
 }
+
+// Fence defines model for Fence.
+type Fence struct {
+	// Key The producer's own, 1 to 200 printable ASCII characters.
+	//
+	// Example: order-4711
+	Key FenceKey `json:"key"`
+
+	// Revision 1 to 2^53-1.
+	//
+	// Example: 12
+	Revision FenceRevision `json:"revision"`
+}
+
+// FenceKey The producer's own, 1 to 200 printable ASCII characters.
+//
+// Example: order-4711
+type FenceKey = string
+
+// FenceRevision 1 to 2^53-1.
+//
+// Example: 12
+type FenceRevision = int64
 
 // FieldError defines model for FieldError.
 type FieldError struct {
@@ -814,6 +1196,16 @@ type FieldError struct {
 	//
 	// Example: /email
 	Pointer string `json:"pointer"`
+}
+
+// Heartbeat defines model for Heartbeat.
+type Heartbeat struct {
+	Items []ClaimedItem `json:"items"`
+
+	// TermSeconds How long claims last; a minute for a new batch that doesn't say.
+	//
+	// Example: 60
+	TermSeconds *ClaimTerm `json:"term_seconds,omitempty"`
 }
 
 // HoldfastLease An epoch in decimal digits, a dot, and the lease's secret.
@@ -863,6 +1255,16 @@ type IdentityReport struct {
 	// Violations How much there is that must never be.
 	Violations int64 `json:"violations"`
 }
+
+// IfAbsent true, for a record that has no live section.
+//
+// Example: true
+type IfAbsent = bool
+
+// IfRevision The record's revision that the change was made from.
+//
+// Example: 3
+type IfRevision = int64
 
 // ImportAccount An account as another directory had it.
 type ImportAccount struct {
@@ -989,6 +1391,15 @@ type ImportResult struct {
 	// Example: created
 	Result string `json:"result"`
 }
+
+// Included defines model for Included.
+type Included string
+
+// ItemKey 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+// normalized.
+//
+// Example: 2026/4711
+type ItemKey = string
 
 // JournalActor Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
 // that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
@@ -1461,6 +1872,47 @@ type NewAPIKey struct {
 	Label *string `json:"label,omitempty"`
 }
 
+// NewBatch defines model for NewBatch.
+type NewBatch struct {
+	// BatchID The caller's own name for a batch, 1 to 200 printable ASCII characters.
+	//
+	// Example: nightly-2026-11-30
+	BatchID BatchID   `json:"batch_id"`
+	Items   []ItemKey `json:"items"`
+
+	// Owner Who works on it, in the caller's own words, 1 to 200 printable ASCII characters.
+	//
+	// Example: worker-3
+	Owner string `json:"owner"`
+
+	// TermSeconds How long claims last; a minute for a new batch that doesn't say.
+	//
+	// Example: 60
+	TermSeconds *ClaimTerm `json:"term_seconds,omitempty"`
+}
+
+// NewCollection defines model for NewCollection.
+type NewCollection struct {
+	// BindWorld Whether every change needs the write lease of the world of the collection's name, up to its first `:`.
+	BindWorld *bool `json:"bind_world,omitempty"`
+
+	// Profile Which sections records have, at most 16. Without a profile: the primaries `items` and
+	// `closed`, `plans` beside `items`, and `decision-packets` beside either.
+	Profile *NewProfile `json:"profile,omitempty"`
+}
+
+// NewCompletion defines model for NewCompletion.
+type NewCompletion struct {
+	Items []ClaimedPublication `json:"items"`
+
+	// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+	// repeated request finds what became of it.
+	//
+	//
+	// Example: order-4711-v2
+	OperationID OperationID `json:"operation_id"`
+}
+
 // NewDevice defines model for NewDevice.
 type NewDevice struct {
 	// ClientID A public client's id, which is also its OAuth `client_id`.
@@ -1516,6 +1968,21 @@ type NewEntry struct {
 	Payload *[]byte `json:"payload,omitempty"`
 }
 
+// NewFence Orders the publications of a producer that doesn't read before it writes. One that comes
+// behind a newer revision under the same key is `superseded`, and one that was made already is
+// `deduplicated`.
+type NewFence struct {
+	// Key The producer's own, 1 to 200 printable ASCII characters.
+	//
+	// Example: order-4711
+	Key FenceKey `json:"key"`
+
+	// Revision 1 to 2^53-1.
+	//
+	// Example: 12
+	Revision FenceRevision `json:"revision"`
+}
+
 // NewPrincipal defines model for NewPrincipal.
 type NewPrincipal struct {
 	// Name Unique within the tenant, or among the operators. Two-person rules compare it.
@@ -1527,6 +1994,21 @@ type NewPrincipal struct {
 	//
 	// Example: ["identity:read","identity:write"]
 	Scopes Scopes `json:"scopes"`
+}
+
+// NewProducer Who publishes it, 1 to 200 printable ASCII characters; without it, the name of the token's principal.
+//
+// Example: importer
+type NewProducer = string
+
+// NewProfile Which sections records have, at most 16. Without a profile: the primaries `items` and
+// `closed`, `plans` beside `items`, and `decision-packets` beside either.
+type NewProfile struct {
+	// Companions By section, the primaries that it accompanies. It is live beside one of them, and tombstoned with it.
+	Companions *map[string][]SectionName `json:"companions,omitempty"`
+
+	// Primaries At most one of them is live in a record; to write one tombstones the others.
+	Primaries []SectionName `json:"primaries"`
 }
 
 // NewPublicClient defines model for NewPublicClient.
@@ -1607,6 +2089,12 @@ type OpenIdentity struct {
 	ReportHash ReportHash `json:"report_hash"`
 }
 
+// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+// repeated request finds what became of it.
+//
+// Example: order-4711-v2
+type OperationID = string
+
 // OperatorPage defines model for OperatorPage.
 type OperatorPage struct {
 	// NextCursor Where the next page begins; absent on the last.
@@ -1628,6 +2116,23 @@ type PendingEmailChange struct {
 	//
 	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 	ID ID `json:"id"`
+}
+
+// PresignedBody defines model for PresignedBody.
+type PresignedBody struct {
+	// Digest The SHA-256 of a body, in hexadecimal.
+	//
+	// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+	Digest    Digest    `json:"digest"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Length Bytes of the body; 0 for a tombstone.
+	//
+	// Example: 5
+	Length BodyLength `json:"length"`
+
+	// URL It lets whoever has it download the body. Keep it as a secret.
+	URL string `json:"url"`
 }
 
 // Principal defines model for Principal.
@@ -1678,15 +2183,22 @@ type Problem struct {
 	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
 	Holder *JournalActor `json:"holder,omitempty"`
 
+	// Key Of the record whose body can't be had.
+	Key *string `json:"key,omitempty"`
+
 	// Known The ids of the entries that are in the journal.
 	Known *[]string `json:"known,omitempty"`
 
 	// Position Of the journal's last entry that counts for `if_position`.
-	Position *int64 `json:"position,omitempty"`
+	Position *int64  `json:"position,omitempty"`
+	Record   *Record `json:"record,omitempty"`
 
 	// RenewedPosition Of the lease's last renewal, where it has changed.
 	RenewedPosition *int64 `json:"renewed_position,omitempty"`
 	RequestID       string `json:"request_id"`
+
+	// Section That isn't as expected, or whose body can't be had.
+	Section *string `json:"section,omitempty"`
 
 	// Status Example: 409
 	Status int `json:"status"`
@@ -1700,6 +2212,17 @@ type Problem struct {
 	//
 	// Example: urn:holdfast:problem:handle_taken
 	Type string `json:"type"`
+}
+
+// Producer Who published it, in the producer's own words.
+//
+// Example: importer
+type Producer = string
+
+// Profile defines model for Profile.
+type Profile struct {
+	Companions map[string][]SectionName `json:"companions"`
+	Primaries  []SectionName            `json:"primaries"`
 }
 
 // PublicClient defines model for PublicClient.
@@ -1724,12 +2247,178 @@ type PublicClientPage struct {
 	NextCursor *NextCursor `json:"next_cursor,omitempty"`
 }
 
+// Publication At least one section to write or to tombstone.
+type Publication struct {
+	// Batch A claim that must stand for the publication to be made.
+	Batch *BatchClaim `json:"batch,omitempty"`
+
+	// Expect By section, the digest of its body as the caller knows it, or null for one that isn't live. It
+	// holds for the sections that are named; the others may be as they like.
+	Expect *ExpectedDigests `json:"expect,omitempty"`
+
+	// Fence Orders the publications of a producer that doesn't read before it writes. One that comes
+	// behind a newer revision under the same key is `superseded`, and one that was made already is
+	// `deduplicated`.
+	Fence *NewFence `json:"fence,omitempty"`
+
+	// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+	// repeated request finds what became of it.
+	//
+	//
+	// Example: order-4711-v2
+	OperationID OperationID `json:"operation_id"`
+
+	// Producer Who publishes it, 1 to 200 printable ASCII characters; without it, the name of the token's principal.
+	//
+	// Example: importer
+	Producer *NewProducer `json:"producer,omitempty"`
+
+	// Sections By name, those that are written.
+	Sections *Sections `json:"sections,omitempty"`
+
+	// Tombstones The names of the sections that are to be tombstones.
+	Tombstones *Tombstones `json:"tombstones,omitempty"`
+}
+
+// PublicationPart A publication without its sections.
+type PublicationPart struct {
+	// Batch A claim that must stand for the publication to be made.
+	Batch *BatchClaim `json:"batch,omitempty"`
+
+	// Expect By section, the digest of its body as the caller knows it, or null for one that isn't live. It
+	// holds for the sections that are named; the others may be as they like.
+	Expect *ExpectedDigests `json:"expect,omitempty"`
+
+	// Fence Orders the publications of a producer that doesn't read before it writes. One that comes
+	// behind a newer revision under the same key is `superseded`, and one that was made already is
+	// `deduplicated`.
+	Fence *NewFence `json:"fence,omitempty"`
+
+	// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+	// repeated request finds what became of it.
+	//
+	//
+	// Example: order-4711-v2
+	OperationID OperationID `json:"operation_id"`
+
+	// Producer Who publishes it, 1 to 200 printable ASCII characters; without it, the name of the token's principal.
+	//
+	// Example: importer
+	Producer *NewProducer `json:"producer,omitempty"`
+
+	// Tombstones The names of the sections that are to be tombstones.
+	Tombstones *Tombstones `json:"tombstones,omitempty"`
+}
+
+// PublicationParts The part `publication`, and one part a section to write, named after it.
+type PublicationParts struct {
+	// Publication A publication without its sections.
+	Publication          PublicationPart               `json:"publication"`
+	AdditionalProperties map[string]openapi_types.File `json:"-"`
+}
+
+// PublicationResult defines model for PublicationResult.
+type PublicationResult struct {
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// Outcome `published`, `deduplicated` or `superseded`, with `receipt`; `conflict`, where the record
+	// isn't as expected, or `failed`, with `problem`.
+	//
+	//
+	// Example: published
+	Outcome string `json:"outcome"`
+
+	// Problem What a problem would say of it alone.
+	Problem *RecordProblem `json:"problem,omitempty"`
+	Receipt *Receipt       `json:"receipt,omitempty"`
+
+	// Replayed true where an earlier request did it; otherwise absent.
+	Replayed *bool `json:"replayed,omitempty"`
+}
+
+// PublicationResults defines model for PublicationResults.
+type PublicationResults struct {
+	Items []PublicationResult `json:"items"`
+}
+
+// Publications defines model for Publications.
+type Publications struct {
+	Items []RecordPublication `json:"items"`
+}
+
 // Readiness defines model for Readiness.
 type Readiness struct {
 	Checks []Check `json:"checks"`
 
 	// Status `ready`, `draining` or `failing`.
 	Status string `json:"status"`
+}
+
+// Receipt defines model for Receipt.
+type Receipt struct {
+	At time.Time `json:"at"`
+
+	// Changes Of sections that were named, and of those that followed from it, by their names.
+	Changes []SectionChange `json:"changes"`
+	Fence   *Fence          `json:"fence,omitempty"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// OperationID Absent for a deletion without an Idempotency-Key.
+	//
+	// Example: order-4711-v2
+	OperationID *string `json:"operation_id,omitempty"`
+
+	// Outcome `published`; `deduplicated`, when the same was published under the same fence before;
+	// `superseded`, when a newer revision stands under the fence.
+	//
+	//
+	// Example: published
+	Outcome string `json:"outcome"`
+
+	// Revision Of the record then; 0 where there was none.
+	//
+	// Example: 3
+	Revision int64 `json:"revision"`
+}
+
+// Record defines model for Record.
+type Record struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+	CreatedAt  time.Time      `json:"created_at"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// Live Whether any of its sections is.
+	Live bool `json:"live"`
+
+	// Revision It grows by one with each change, for good. Its sections share it.
+	//
+	// Example: 3
+	Revision RecordRevision `json:"revision"`
+
+	// Sections By name, those that it has or had.
+	Sections  map[string]RecordSection `json:"sections"`
+	UpdatedAt time.Time                `json:"updated_at"`
 }
 
 // RecordCount defines model for RecordCount.
@@ -1751,6 +2440,132 @@ type RecordCount struct {
 //
 // Example: 1
 type RecordFormat = int16
+
+// RecordPage defines model for RecordPage.
+type RecordPage struct {
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+	Records    []Record    `json:"records"`
+}
+
+// RecordProblem What a problem would say of it alone.
+type RecordProblem struct {
+	// Code Stable, for programs.
+	//
+	// Example: revision_stale
+	Code string `json:"code"`
+
+	// Detail What is wrong and what to do, for people.
+	Detail string `json:"detail"`
+
+	// Epoch Of the lease that is in force, where that is why.
+	Epoch *int64 `json:"epoch,omitempty"`
+
+	// Errors The parts of the request at fault.
+	Errors *[]FieldError `json:"errors,omitempty"`
+
+	// Holder Who wrote an entry, or holds a lease: a principal or an operator, by an issuer and a subject
+	// that survive the rotation of its keys, or the coordinator, which is Holdfast itself.
+	Holder *JournalActor `json:"holder,omitempty"`
+	Record *Record       `json:"record,omitempty"`
+
+	// RetryAfter Seconds after which a retry may succeed. Absent where a retry makes no sense.
+	RetryAfter *int `json:"retry_after,omitempty"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section *SectionName `json:"section,omitempty"`
+}
+
+// RecordPublication With exactly one of `if_revision`, `if_absent`, `expect` and `fence`, and at least one section
+// to write or to tombstone.
+type RecordPublication struct {
+	// Batch A claim that must stand for the publication to be made.
+	Batch *BatchClaim `json:"batch,omitempty"`
+
+	// Expect By section, the digest of its body as the caller knows it, or null for one that isn't live. It
+	// holds for the sections that are named; the others may be as they like.
+	Expect *ExpectedDigests `json:"expect,omitempty"`
+
+	// Fence Orders the publications of a producer that doesn't read before it writes. One that comes
+	// behind a newer revision under the same key is `superseded`, and one that was made already is
+	// `deduplicated`.
+	Fence *NewFence `json:"fence,omitempty"`
+
+	// IfAbsent true, for a record that has no live section.
+	//
+	// Example: true
+	IfAbsent *IfAbsent `json:"if_absent,omitempty"`
+
+	// IfRevision The record's revision that the change was made from.
+	//
+	// Example: 3
+	IfRevision *IfRevision `json:"if_revision,omitempty"`
+
+	// Key 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
+	// normalized.
+	//
+	//
+	// Example: 2026/4711
+	Key ItemKey `json:"key"`
+
+	// OperationID The caller's own name for one operation, 1 to 200 printable ASCII characters, by which a
+	// repeated request finds what became of it.
+	//
+	//
+	// Example: order-4711-v2
+	OperationID OperationID `json:"operation_id"`
+
+	// Producer Who publishes it, 1 to 200 printable ASCII characters; without it, the name of the token's principal.
+	//
+	// Example: importer
+	Producer *NewProducer `json:"producer,omitempty"`
+
+	// Sections By name, those that are written.
+	Sections *Sections `json:"sections,omitempty"`
+
+	// Tombstones The names of the sections that are to be tombstones.
+	Tombstones *Tombstones `json:"tombstones,omitempty"`
+}
+
+// RecordRevision It grows by one with each change, for good. Its sections share it.
+//
+// Example: 3
+type RecordRevision = int64
+
+// RecordSection defines model for RecordSection.
+type RecordSection struct {
+	// Body Exact bytes, in base64 (RFC 4648, section 4) with padding and without line breaks. There may be none.
+	//
+	// Example: aGVsbG8=
+	Body *Body `json:"body,omitempty"`
+
+	// Digest The SHA-256 of a body, in hexadecimal.
+	//
+	// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+	Digest *Digest `json:"digest,omitempty"`
+
+	// ExportSequence Of the last change, in the collection's export.
+	//
+	// Example: 17
+	ExportSequence ExportSequence `json:"export_sequence"`
+
+	// Length Bytes of the body; 0 for a tombstone.
+	//
+	// Example: 5
+	Length BodyLength `json:"length"`
+
+	// Live Or a tombstone, which has no body, not even an empty one.
+	Live bool `json:"live"`
+
+	// Producer Who published it, in the producer's own words.
+	//
+	// Example: importer
+	Producer  Producer  `json:"producer"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
 
 // Recovery defines model for Recovery.
 type Recovery struct {
@@ -1783,6 +2598,49 @@ type RevocationRequest struct {
 // Example: ["identity:read","identity:write"]
 type Scopes = []string
 
+// SectionBody defines model for SectionBody.
+type SectionBody struct {
+	// Body Exact bytes, in base64 (RFC 4648, section 4) with padding and without line breaks. There may be none.
+	//
+	// Example: aGVsbG8=
+	Body Body `json:"body"`
+}
+
+// SectionChange defines model for SectionChange.
+type SectionChange struct {
+	// Digest The SHA-256 of a body, in hexadecimal.
+	//
+	// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+	Digest *Digest `json:"digest,omitempty"`
+
+	// ExportSequence Of this change.
+	//
+	// Example: 17
+	ExportSequence int64 `json:"export_sequence"`
+
+	// Length Bytes of the body; 0 for a tombstone.
+	//
+	// Example: 5
+	Length BodyLength `json:"length"`
+
+	// Live Or it became a tombstone.
+	Live bool `json:"live"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section SectionName `json:"section"`
+}
+
+// SectionName 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+//
+// Example: items
+type SectionName = string
+
+// Sections By name, those that are written.
+type Sections map[string]SectionBody
+
 // SetStorage defines model for SetStorage.
 type SetStorage struct {
 	// RecordFormat 1 changes nothing, and is refused once it was 2.
@@ -1795,6 +2653,12 @@ type Storage struct {
 	//
 	// Example: 1
 	RecordFormat RecordFormat `json:"record_format"`
+}
+
+// StoredReceipt Exactly one of the two.
+type StoredReceipt struct {
+	Completion  *Completion `json:"completion,omitempty"`
+	Publication *Receipt    `json:"publication,omitempty"`
 }
 
 // Sweep defines model for Sweep.
@@ -1921,6 +2785,9 @@ type TokenRequest struct {
 	// Example: identity:read identity:write
 	Scope *string `json:"scope,omitempty"`
 }
+
+// Tombstones The names of the sections that are to be tombstones.
+type Tombstones = []SectionName
 
 // UserCodeCount How many user codes devices have.
 type UserCodeCount struct {
@@ -2070,6 +2937,9 @@ type IdempotencyKey = string
 // IfMatch defines model for IfMatch.
 type IfMatch = string
 
+// IncludeBodies defines model for IncludeBodies.
+type IncludeBodies = Included
+
 // KeyID A UUID (RFC 9562) in lower case.
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
@@ -2103,6 +2973,11 @@ type SweepKind string
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type TenantID = ID
+
+// WritersLease An epoch in decimal digits, a dot, and the lease's secret.
+//
+// Example: 2.wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
+type WritersLease = HoldfastLease
 
 // ListAccountsParams defines parameters for ListAccounts.
 type ListAccountsParams struct {
@@ -2170,6 +3045,132 @@ type ListAccountEventsParams struct {
 
 	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListCollectionsParams defines parameters for ListCollections.
+type ListCollectionsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ClaimBatchParams defines parameters for ClaimBatch.
+type ClaimBatchParams struct {
+	// HoldfastLease The lease of the world that the collection is bound to, `<epoch>.<secret>`, as the grant told
+	// them; absent while the coordinator holds it, and where there is none. Another form is 400
+	// `lease_malformed`.
+	HoldfastLease *WritersLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// CompleteBatchParams defines parameters for CompleteBatch.
+type CompleteBatchParams struct {
+	// HoldfastLease The lease of the world that the collection is bound to, `<epoch>.<secret>`, as the grant told
+	// them; absent while the coordinator holds it, and where there is none. Another form is 400
+	// `lease_malformed`.
+	HoldfastLease *WritersLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// HeartbeatBatchParams defines parameters for HeartbeatBatch.
+type HeartbeatBatchParams struct {
+	// HoldfastLease The lease of the world that the collection is bound to, `<epoch>.<secret>`, as the grant told
+	// them; absent while the coordinator holds it, and where there is none. Another form is 400
+	// `lease_malformed`.
+	HoldfastLease *WritersLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// ExportRecordsParams defines parameters for ExportRecords.
+type ExportRecordsParams struct {
+	// Section Only this section. One that the collection doesn't have is 422 `section_unknown`.
+	Section *string `form:"section,omitempty" json:"section,omitempty"`
+
+	// After The sequence behind which to begin; 0, as without it, for the first change.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many sections at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Include `bodies`, to have those too.
+	Include *IncludeBodies `form:"include,omitempty" json:"include,omitempty"`
+
+	// Unavailable `mark` a body that can't be had, by `unavailable: true`, and go on.
+	Unavailable *ExportRecordsParamsUnavailable `form:"unavailable,omitempty" json:"unavailable,omitempty"`
+}
+
+// ExportRecordsParamsUnavailable defines parameters for ExportRecords.
+type ExportRecordsParamsUnavailable string
+
+// PublishRecordsParams defines parameters for PublishRecords.
+type PublishRecordsParams struct {
+	// HoldfastLease The lease of the world that the collection is bound to, `<epoch>.<secret>`, as the grant told
+	// them; absent while the coordinator holds it, and where there is none. Another form is 400
+	// `lease_malformed`.
+	HoldfastLease *WritersLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// ListRecordsParams defines parameters for ListRecords.
+type ListRecordsParams struct {
+	// Live Only records that have a live section, or only those that have none.
+	Live *bool `form:"live,omitempty" json:"live,omitempty"`
+
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// DeleteRecordParams defines parameters for DeleteRecord.
+type DeleteRecordParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+
+	// IdempotencyKey The operation id, 1 to 200 visible ASCII characters: a retry under it gets the receipt
+	// again for 7 days. Without it a retry is 404, or 412.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+
+	// HoldfastLease The lease of the world that the collection is bound to, `<epoch>.<secret>`, as the grant told
+	// them; absent while the coordinator holds it, and where there is none. Another form is 400
+	// `lease_malformed`.
+	HoldfastLease *WritersLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// GetRecordParams defines parameters for GetRecord.
+type GetRecordParams struct {
+	// Include `bodies`, to have those too.
+	Include *IncludeBodies `form:"include,omitempty" json:"include,omitempty"`
+}
+
+// PutRecordParams defines parameters for PutRecord.
+type PutRecordParams struct {
+	// Include `bodies`, to have those too.
+	Include *IncludeBodies `form:"include,omitempty" json:"include,omitempty"`
+
+	// IfMatch The record's `ETag` that the change was made from: exactly one, strong. `*` is 428, since
+	// it would overwrite changes that nobody has seen.
+	IfMatch *string `json:"If-Match,omitempty"`
+
+	// IfNoneMatch `*`, for a record that has no live section. Anything else is 400 `if_none_match_malformed`.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+
+	// HoldfastLease The lease of the world that the collection is bound to, `<epoch>.<secret>`, as the grant told
+	// them; absent while the coordinator holds it, and where there is none. Another form is 400
+	// `lease_malformed`.
+	HoldfastLease *WritersLease `json:"Holdfast-Lease,omitempty"`
+}
+
+// GetBodyParams defines parameters for GetBody.
+type GetBodyParams struct {
+	// Range One or several ranges of bytes (RFC 9110, section 14). What can't be read as such is ignored.
+	Range *string `json:"Range,omitempty"`
+
+	// IfRange The ETag of the body that the ranges are of; all of another is sent.
+	IfRange *string `json:"If-Range,omitempty"`
+
+	// IfNoneMatch ETags of bodies that the caller has. One of them is 304.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
 // CreateDeviceParams defines parameters for CreateDevice.
@@ -2395,6 +3396,27 @@ type BeginEmailChangeJSONRequestBody = NewEmailChange
 // ConfirmEmailChangeJSONRequestBody defines body for ConfirmEmailChange for application/json ContentType.
 type ConfirmEmailChangeJSONRequestBody = EmailCode
 
+// PutCollectionJSONRequestBody defines body for PutCollection for application/json ContentType.
+type PutCollectionJSONRequestBody = NewCollection
+
+// ClaimBatchJSONRequestBody defines body for ClaimBatch for application/json ContentType.
+type ClaimBatchJSONRequestBody = NewBatch
+
+// CompleteBatchJSONRequestBody defines body for CompleteBatch for application/json ContentType.
+type CompleteBatchJSONRequestBody = NewCompletion
+
+// HeartbeatBatchJSONRequestBody defines body for HeartbeatBatch for application/json ContentType.
+type HeartbeatBatchJSONRequestBody = Heartbeat
+
+// PublishRecordsJSONRequestBody defines body for PublishRecords for application/json ContentType.
+type PublishRecordsJSONRequestBody = Publications
+
+// PutRecordJSONRequestBody defines body for PutRecord for application/json ContentType.
+type PutRecordJSONRequestBody = Publication
+
+// PutRecordMultipartRequestBody defines body for PutRecord for multipart/form-data ContentType.
+type PutRecordMultipartRequestBody = PublicationParts
+
 // ApproveDeviceJSONRequestBody defines body for ApproveDevice for application/json ContentType.
 type ApproveDeviceJSONRequestBody = CodeGuess
 
@@ -2470,6 +3492,72 @@ type HandOffLeaseJSONRequestBody = LeaseHandoff
 // RevokeLeaseJSONRequestBody defines body for RevokeLease for application/json ContentType.
 type RevokeLeaseJSONRequestBody = LeaseRevocation
 
+// Getter for additional properties for PublicationParts. Returns the specified
+// element and whether it was found
+func (a PublicationParts) Get(fieldName string) (value openapi_types.File, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for PublicationParts
+func (a *PublicationParts) Set(fieldName string, value openapi_types.File) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]openapi_types.File)
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for PublicationParts to handle AdditionalProperties
+func (a *PublicationParts) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["publication"]; found {
+		err = json.Unmarshal(raw, &a.Publication)
+		if err != nil {
+			return fmt.Errorf("error reading 'publication': %w", err)
+		}
+		delete(object, "publication")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]openapi_types.File)
+		for fieldName, fieldBuf := range object {
+			var fieldVal openapi_types.File
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for PublicationParts to handle AdditionalProperties
+func (a PublicationParts) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	object["publication"], err = json.Marshal(a.Publication)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'publication': %w", err)
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// GetCheckpointKeys The public keys that verify checkpoints
@@ -2535,6 +3623,54 @@ type ServerInterface interface {
 	// ListAccountEvents What happened to an account
 	// (GET /v1/accounts/{account_id}/events)
 	ListAccountEvents(ctx echo.Context, accountID AccountID, params ListAccountEventsParams) error
+	// ListCollections List collections
+	// (GET /v1/collections)
+	ListCollections(ctx echo.Context, params ListCollectionsParams) error
+	// GetCollection Get a collection
+	// (GET /v1/collections/{collection})
+	GetCollection(ctx echo.Context, collection CollectionName) error
+	// PutCollection Create a collection
+	// (PUT /v1/collections/{collection})
+	PutCollection(ctx echo.Context, collection CollectionName) error
+	// ClaimBatch Claim items to work on
+	// (POST /v1/collections/{collection}/batches)
+	ClaimBatch(ctx echo.Context, collection CollectionName, params ClaimBatchParams) error
+	// GetBatch Get a batch
+	// (GET /v1/collections/{collection}/batches/{batch_id})
+	GetBatch(ctx echo.Context, collection CollectionName, batchID BatchID) error
+	// CompleteBatch Publish a batch's items, and end it
+	// (POST /v1/collections/{collection}/batches/{batch_id}/complete)
+	CompleteBatch(ctx echo.Context, collection CollectionName, batchID BatchID, params CompleteBatchParams) error
+	// HeartbeatBatch Let claims last
+	// (POST /v1/collections/{collection}/batches/{batch_id}/heartbeat)
+	HeartbeatBatch(ctx echo.Context, collection CollectionName, batchID BatchID, params HeartbeatBatchParams) error
+	// ExportRecords Read what has changed
+	// (GET /v1/collections/{collection}/export)
+	ExportRecords(ctx echo.Context, collection CollectionName, params ExportRecordsParams) error
+	// PublishRecords Publish many records
+	// (POST /v1/collections/{collection}/publish)
+	PublishRecords(ctx echo.Context, collection CollectionName, params PublishRecordsParams) error
+	// GetReceipt Get a receipt
+	// (GET /v1/collections/{collection}/receipts/{operation_id})
+	GetReceipt(ctx echo.Context, collection CollectionName, operationID OperationID) error
+	// ListRecords List records
+	// (GET /v1/collections/{collection}/records)
+	ListRecords(ctx echo.Context, collection CollectionName, params ListRecordsParams) error
+	// DeleteRecord Tombstone a record
+	// (DELETE /v1/collections/{collection}/records/{key})
+	DeleteRecord(ctx echo.Context, collection CollectionName, key ItemKey, params DeleteRecordParams) error
+	// GetRecord Get a record
+	// (GET /v1/collections/{collection}/records/{key})
+	GetRecord(ctx echo.Context, collection CollectionName, key ItemKey, params GetRecordParams) error
+	// PutRecord Publish a record
+	// (PUT /v1/collections/{collection}/records/{key})
+	PutRecord(ctx echo.Context, collection CollectionName, key ItemKey, params PutRecordParams) error
+	// GetBody Read a body
+	// (GET /v1/collections/{collection}/records/{key}/sections/{section}/body)
+	GetBody(ctx echo.Context, collection CollectionName, key ItemKey, section SectionName, params GetBodyParams) error
+	// PresignBody Get a URL to download a body from
+	// (POST /v1/collections/{collection}/records/{key}/sections/{section}/body/presign)
+	PresignBody(ctx echo.Context, collection CollectionName, key ItemKey, section SectionName) error
 	// ApproveDevice Let in the device that shows a user code
 	// (POST /v1/device-codes/approve)
 	ApproveDevice(ctx echo.Context) error
@@ -3147,6 +4283,664 @@ func (w *ServerInterfaceWrapper) ListAccountEvents(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListAccountEvents(ctx, accountID, params)
+	return err
+}
+
+// ListCollections converts echo context to params.
+func (w *ServerInterfaceWrapper) ListCollections(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListCollectionsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListCollections(ctx, params)
+	return err
+}
+
+// GetCollection converts echo context to params.
+func (w *ServerInterfaceWrapper) GetCollection(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetCollection(ctx, collection)
+	return err
+}
+
+// PutCollection converts echo context to params.
+func (w *ServerInterfaceWrapper) PutCollection(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PutCollection(ctx, collection)
+	return err
+}
+
+// ClaimBatch converts echo context to params.
+func (w *ServerInterfaceWrapper) ClaimBatch(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ClaimBatchParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Holdfast-Lease" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Holdfast-Lease")]; found {
+		var HoldfastLease WritersLease
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Holdfast-Lease, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Holdfast-Lease", valueList[0], &HoldfastLease, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Holdfast-Lease: %s", err))
+		}
+
+		params.HoldfastLease = &HoldfastLease
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ClaimBatch(ctx, collection, params)
+	return err
+}
+
+// GetBatch converts echo context to params.
+func (w *ServerInterfaceWrapper) GetBatch(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// ------------- Path parameter "batch_id" -------------
+	var batchID BatchID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "batch_id", ctx.Param("batch_id"), &batchID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter batch_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetBatch(ctx, collection, batchID)
+	return err
+}
+
+// CompleteBatch converts echo context to params.
+func (w *ServerInterfaceWrapper) CompleteBatch(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// ------------- Path parameter "batch_id" -------------
+	var batchID BatchID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "batch_id", ctx.Param("batch_id"), &batchID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter batch_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CompleteBatchParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Holdfast-Lease" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Holdfast-Lease")]; found {
+		var HoldfastLease WritersLease
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Holdfast-Lease, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Holdfast-Lease", valueList[0], &HoldfastLease, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Holdfast-Lease: %s", err))
+		}
+
+		params.HoldfastLease = &HoldfastLease
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CompleteBatch(ctx, collection, batchID, params)
+	return err
+}
+
+// HeartbeatBatch converts echo context to params.
+func (w *ServerInterfaceWrapper) HeartbeatBatch(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// ------------- Path parameter "batch_id" -------------
+	var batchID BatchID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "batch_id", ctx.Param("batch_id"), &batchID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter batch_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params HeartbeatBatchParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Holdfast-Lease" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Holdfast-Lease")]; found {
+		var HoldfastLease WritersLease
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Holdfast-Lease, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Holdfast-Lease", valueList[0], &HoldfastLease, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Holdfast-Lease: %s", err))
+		}
+
+		params.HoldfastLease = &HoldfastLease
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.HeartbeatBatch(ctx, collection, batchID, params)
+	return err
+}
+
+// ExportRecords converts echo context to params.
+func (w *ServerInterfaceWrapper) ExportRecords(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ExportRecordsParams
+	// ------------- Optional query parameter "section" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "section", ctx.QueryParams(), &params.Section, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter section: %s", err))
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", ctx.QueryParams(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter after: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "include" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "include", ctx.QueryParams(), &params.Include, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter include: %s", err))
+	}
+
+	// ------------- Optional query parameter "unavailable" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "unavailable", ctx.QueryParams(), &params.Unavailable, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter unavailable: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ExportRecords(ctx, collection, params)
+	return err
+}
+
+// PublishRecords converts echo context to params.
+func (w *ServerInterfaceWrapper) PublishRecords(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PublishRecordsParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Holdfast-Lease" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Holdfast-Lease")]; found {
+		var HoldfastLease WritersLease
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Holdfast-Lease, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Holdfast-Lease", valueList[0], &HoldfastLease, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Holdfast-Lease: %s", err))
+		}
+
+		params.HoldfastLease = &HoldfastLease
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PublishRecords(ctx, collection, params)
+	return err
+}
+
+// GetReceipt converts echo context to params.
+func (w *ServerInterfaceWrapper) GetReceipt(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// ------------- Path parameter "operation_id" -------------
+	var operationID OperationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "operation_id", ctx.Param("operation_id"), &operationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter operation_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetReceipt(ctx, collection, operationID)
+	return err
+}
+
+// ListRecords converts echo context to params.
+func (w *ServerInterfaceWrapper) ListRecords(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRecordsParams
+	// ------------- Optional query parameter "live" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "live", ctx.QueryParams(), &params.Live, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter live: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListRecords(ctx, collection, params)
+	return err
+}
+
+// DeleteRecord converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteRecord(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// ------------- Path parameter "key" -------------
+	var key ItemKey
+
+	err = runtime.BindStyledParameterWithOptions("simple", "key", ctx.Param("key"), &key, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter key: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteRecordParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
+	}
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey string
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
+	// ------------- Optional header parameter "Holdfast-Lease" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Holdfast-Lease")]; found {
+		var HoldfastLease WritersLease
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Holdfast-Lease, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Holdfast-Lease", valueList[0], &HoldfastLease, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Holdfast-Lease: %s", err))
+		}
+
+		params.HoldfastLease = &HoldfastLease
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteRecord(ctx, collection, key, params)
+	return err
+}
+
+// GetRecord converts echo context to params.
+func (w *ServerInterfaceWrapper) GetRecord(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// ------------- Path parameter "key" -------------
+	var key ItemKey
+
+	err = runtime.BindStyledParameterWithOptions("simple", "key", ctx.Param("key"), &key, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter key: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetRecordParams
+	// ------------- Optional query parameter "include" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "include", ctx.QueryParams(), &params.Include, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter include: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetRecord(ctx, collection, key, params)
+	return err
+}
+
+// PutRecord converts echo context to params.
+func (w *ServerInterfaceWrapper) PutRecord(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// ------------- Path parameter "key" -------------
+	var key ItemKey
+
+	err = runtime.BindStyledParameterWithOptions("simple", "key", ctx.Param("key"), &key, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter key: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PutRecordParams
+	// ------------- Optional query parameter "include" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "include", ctx.QueryParams(), &params.Include, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter include: %s", err))
+	}
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch string
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
+	}
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch string
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-None-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-None-Match: %s", err))
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+	}
+	// ------------- Optional header parameter "Holdfast-Lease" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Holdfast-Lease")]; found {
+		var HoldfastLease WritersLease
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Holdfast-Lease, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Holdfast-Lease", valueList[0], &HoldfastLease, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Holdfast-Lease: %s", err))
+		}
+
+		params.HoldfastLease = &HoldfastLease
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PutRecord(ctx, collection, key, params)
+	return err
+}
+
+// GetBody converts echo context to params.
+func (w *ServerInterfaceWrapper) GetBody(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// ------------- Path parameter "key" -------------
+	var key ItemKey
+
+	err = runtime.BindStyledParameterWithOptions("simple", "key", ctx.Param("key"), &key, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter key: %s", err))
+	}
+
+	// ------------- Path parameter "section" -------------
+	var section SectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "section", ctx.Param("section"), &section, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter section: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetBodyParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Range" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Range")]; found {
+		var Range string
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Range, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Range", valueList[0], &Range, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Range: %s", err))
+		}
+
+		params.Range = &Range
+	}
+	// ------------- Optional header parameter "If-Range" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Range")]; found {
+		var IfRange string
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Range, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Range", valueList[0], &IfRange, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Range: %s", err))
+		}
+
+		params.IfRange = &IfRange
+	}
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch string
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-None-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-None-Match: %s", err))
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetBody(ctx, collection, key, section, params)
+	return err
+}
+
+// PresignBody converts echo context to params.
+func (w *ServerInterfaceWrapper) PresignBody(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// ------------- Path parameter "key" -------------
+	var key ItemKey
+
+	err = runtime.BindStyledParameterWithOptions("simple", "key", ctx.Param("key"), &key, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter key: %s", err))
+	}
+
+	// ------------- Path parameter "section" -------------
+	var section SectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "section", ctx.Param("section"), &section, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter section: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PresignBody(ctx, collection, key, section)
 	return err
 }
 
@@ -4541,6 +6335,22 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/accounts/batch-get", wrapper.BatchGetAccounts, options.OperationMiddlewares["batchGetAccounts"]...)
 	router.POST(options.BaseURL+"/v1/accounts/import", wrapper.ImportAccounts, options.OperationMiddlewares["importAccounts"]...)
 	router.POST(options.BaseURL+"/v1/accounts/lookup", wrapper.LookupAccount, options.OperationMiddlewares["lookupAccount"]...)
+	router.GET(options.BaseURL+"/v1/collections", wrapper.ListCollections, options.OperationMiddlewares["listCollections"]...)
+	router.GET(options.BaseURL+"/v1/collections/:collection", wrapper.GetCollection, options.OperationMiddlewares["getCollection"]...)
+	router.PUT(options.BaseURL+"/v1/collections/:collection", wrapper.PutCollection, options.OperationMiddlewares["putCollection"]...)
+	router.POST(options.BaseURL+"/v1/collections/:collection/batches", wrapper.ClaimBatch, options.OperationMiddlewares["claimBatch"]...)
+	router.GET(options.BaseURL+"/v1/collections/:collection/batches/:batch_id", wrapper.GetBatch, options.OperationMiddlewares["getBatch"]...)
+	router.POST(options.BaseURL+"/v1/collections/:collection/batches/:batch_id/complete", wrapper.CompleteBatch, options.OperationMiddlewares["completeBatch"]...)
+	router.POST(options.BaseURL+"/v1/collections/:collection/batches/:batch_id/heartbeat", wrapper.HeartbeatBatch, options.OperationMiddlewares["heartbeatBatch"]...)
+	router.GET(options.BaseURL+"/v1/collections/:collection/export", wrapper.ExportRecords, options.OperationMiddlewares["exportRecords"]...)
+	router.POST(options.BaseURL+"/v1/collections/:collection/publish", wrapper.PublishRecords, options.OperationMiddlewares["publishRecords"]...)
+	router.GET(options.BaseURL+"/v1/collections/:collection/receipts/:operation_id", wrapper.GetReceipt, options.OperationMiddlewares["getReceipt"]...)
+	router.GET(options.BaseURL+"/v1/collections/:collection/records", wrapper.ListRecords, options.OperationMiddlewares["listRecords"]...)
+	router.DELETE(options.BaseURL+"/v1/collections/:collection/records/:key", wrapper.DeleteRecord, options.OperationMiddlewares["deleteRecord"]...)
+	router.GET(options.BaseURL+"/v1/collections/:collection/records/:key", wrapper.GetRecord, options.OperationMiddlewares["getRecord"]...)
+	router.PUT(options.BaseURL+"/v1/collections/:collection/records/:key", wrapper.PutRecord, options.OperationMiddlewares["putRecord"]...)
+	router.GET(options.BaseURL+"/v1/collections/:collection/records/:key/sections/:section/body", wrapper.GetBody, options.OperationMiddlewares["getBody"]...)
+	router.POST(options.BaseURL+"/v1/collections/:collection/records/:key/sections/:section/body/presign", wrapper.PresignBody, options.OperationMiddlewares["presignBody"]...)
 	router.POST(options.BaseURL+"/v1/device-codes/approve", wrapper.ApproveDevice, options.OperationMiddlewares["approveDevice"]...)
 	router.POST(options.BaseURL+"/v1/device-codes/deny", wrapper.DenyDevice, options.OperationMiddlewares["denyDevice"]...)
 	router.POST(options.BaseURL+"/v1/device-codes/lookup", wrapper.LookupDeviceCode, options.OperationMiddlewares["lookupDeviceCode"]...)
@@ -5758,6 +7568,961 @@ type ListAccountEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListAccountEventsdefaultApplicationProblemPlusJSONResponse) VisitListAccountEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListCollectionsRequestObject struct {
+	Params ListCollectionsParams
+}
+
+type ListCollectionsResponseObject interface {
+	VisitListCollectionsResponse(w http.ResponseWriter) error
+}
+
+type ListCollections200JSONResponse CollectionPage
+
+func (response ListCollections200JSONResponse) VisitListCollectionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListCollectionsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListCollectionsdefaultApplicationProblemPlusJSONResponse) VisitListCollectionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCollectionRequestObject struct {
+	Collection CollectionName `json:"collection"`
+}
+
+type GetCollectionResponseObject interface {
+	VisitGetCollectionResponse(w http.ResponseWriter) error
+}
+
+type GetCollection200JSONResponse Collection
+
+func (response GetCollection200JSONResponse) VisitGetCollectionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetCollectiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetCollectiondefaultApplicationProblemPlusJSONResponse) VisitGetCollectionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutCollectionRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	Body       *PutCollectionJSONRequestBody
+}
+
+type PutCollectionResponseObject interface {
+	VisitPutCollectionResponse(w http.ResponseWriter) error
+}
+
+type PutCollection200JSONResponse Collection
+
+func (response PutCollection200JSONResponse) VisitPutCollectionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutCollection201JSONResponse Collection
+
+func (response PutCollection201JSONResponse) VisitPutCollectionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutCollectiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response PutCollectiondefaultApplicationProblemPlusJSONResponse) VisitPutCollectionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ClaimBatchRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	Params     ClaimBatchParams
+	Body       *ClaimBatchJSONRequestBody
+}
+
+type ClaimBatchResponseObject interface {
+	VisitClaimBatchResponse(w http.ResponseWriter) error
+}
+
+type ClaimBatch200JSONResponse Batch
+
+func (response ClaimBatch200JSONResponse) VisitClaimBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ClaimBatchdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ClaimBatchdefaultApplicationProblemPlusJSONResponse) VisitClaimBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBatchRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	BatchID    BatchID        `json:"batch_id"`
+}
+
+type GetBatchResponseObject interface {
+	VisitGetBatchResponse(w http.ResponseWriter) error
+}
+
+type GetBatch200JSONResponse Batch
+
+func (response GetBatch200JSONResponse) VisitGetBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBatchdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetBatchdefaultApplicationProblemPlusJSONResponse) VisitGetBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CompleteBatchRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	BatchID    BatchID        `json:"batch_id"`
+	Params     CompleteBatchParams
+	Body       *CompleteBatchJSONRequestBody
+}
+
+type CompleteBatchResponseObject interface {
+	VisitCompleteBatchResponse(w http.ResponseWriter) error
+}
+
+type CompleteBatch200ResponseHeaders struct {
+	IdempotentReplayed *string
+}
+
+type CompleteBatch200JSONResponse struct {
+	Body    Completion
+	Headers CompleteBatch200ResponseHeaders
+}
+
+func (response CompleteBatch200JSONResponse) VisitCompleteBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.IdempotentReplayed != nil {
+		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CompleteBatchdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response CompleteBatchdefaultApplicationProblemPlusJSONResponse) VisitCompleteBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HeartbeatBatchRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	BatchID    BatchID        `json:"batch_id"`
+	Params     HeartbeatBatchParams
+	Body       *HeartbeatBatchJSONRequestBody
+}
+
+type HeartbeatBatchResponseObject interface {
+	VisitHeartbeatBatchResponse(w http.ResponseWriter) error
+}
+
+type HeartbeatBatch200JSONResponse BatchItems
+
+func (response HeartbeatBatch200JSONResponse) VisitHeartbeatBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type HeartbeatBatchdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response HeartbeatBatchdefaultApplicationProblemPlusJSONResponse) VisitHeartbeatBatchResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ExportRecordsRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	Params     ExportRecordsParams
+}
+
+type ExportRecordsResponseObject interface {
+	VisitExportRecordsResponse(w http.ResponseWriter) error
+}
+
+type ExportRecords200JSONResponse ExportPage
+
+func (response ExportRecords200JSONResponse) VisitExportRecordsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ExportRecordsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ExportRecordsdefaultApplicationProblemPlusJSONResponse) VisitExportRecordsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PublishRecordsRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	Params     PublishRecordsParams
+	Body       *PublishRecordsJSONRequestBody
+}
+
+type PublishRecordsResponseObject interface {
+	VisitPublishRecordsResponse(w http.ResponseWriter) error
+}
+
+type PublishRecords200JSONResponse PublicationResults
+
+func (response PublishRecords200JSONResponse) VisitPublishRecordsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PublishRecordsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response PublishRecordsdefaultApplicationProblemPlusJSONResponse) VisitPublishRecordsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetReceiptRequestObject struct {
+	Collection  CollectionName `json:"collection"`
+	OperationID OperationID    `json:"operation_id"`
+}
+
+type GetReceiptResponseObject interface {
+	VisitGetReceiptResponse(w http.ResponseWriter) error
+}
+
+type GetReceipt200JSONResponse StoredReceipt
+
+func (response GetReceipt200JSONResponse) VisitGetReceiptResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetReceiptdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetReceiptdefaultApplicationProblemPlusJSONResponse) VisitGetReceiptResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRecordsRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	Params     ListRecordsParams
+}
+
+type ListRecordsResponseObject interface {
+	VisitListRecordsResponse(w http.ResponseWriter) error
+}
+
+type ListRecords200JSONResponse RecordPage
+
+func (response ListRecords200JSONResponse) VisitListRecordsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRecordsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListRecordsdefaultApplicationProblemPlusJSONResponse) VisitListRecordsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteRecordRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	Key        ItemKey        `json:"key"`
+	Params     DeleteRecordParams
+}
+
+type DeleteRecordResponseObject interface {
+	VisitDeleteRecordResponse(w http.ResponseWriter) error
+}
+
+type DeleteRecord200ResponseHeaders struct {
+	ETag               string
+	IdempotentReplayed *string
+}
+
+type DeleteRecord200JSONResponse struct {
+	Body    Receipt
+	Headers DeleteRecord200ResponseHeaders
+}
+
+func (response DeleteRecord200JSONResponse) VisitDeleteRecordResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	if response.Headers.IdempotentReplayed != nil {
+		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteRecorddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response DeleteRecorddefaultApplicationProblemPlusJSONResponse) VisitDeleteRecordResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRecordRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	Key        ItemKey        `json:"key"`
+	Params     GetRecordParams
+}
+
+type GetRecordResponseObject interface {
+	VisitGetRecordResponse(w http.ResponseWriter) error
+}
+
+type GetRecord200ResponseHeaders struct {
+	ETag string
+}
+
+type GetRecord200JSONResponse struct {
+	Body    Record
+	Headers GetRecord200ResponseHeaders
+}
+
+func (response GetRecord200JSONResponse) VisitGetRecordResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRecorddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetRecorddefaultApplicationProblemPlusJSONResponse) VisitGetRecordResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutRecordRequestObject struct {
+	Collection    CollectionName `json:"collection"`
+	Key           ItemKey        `json:"key"`
+	Params        PutRecordParams
+	JSONBody      *PutRecordJSONRequestBody
+	MultipartBody *multipart.Reader
+}
+
+type PutRecordResponseObject interface {
+	VisitPutRecordResponse(w http.ResponseWriter) error
+}
+
+type PutRecord200ResponseHeaders struct {
+	ETag               string
+	IdempotentReplayed *string
+}
+
+type PutRecord200JSONResponse struct {
+	Body    Receipt
+	Headers PutRecord200ResponseHeaders
+}
+
+func (response PutRecord200JSONResponse) VisitPutRecordResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	if response.Headers.IdempotentReplayed != nil {
+		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutRecorddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response PutRecorddefaultApplicationProblemPlusJSONResponse) VisitPutRecordResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetBodyRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	Key        ItemKey        `json:"key"`
+	Section    SectionName    `json:"section"`
+	Params     GetBodyParams
+}
+
+type GetBodyResponseObject interface {
+	VisitGetBodyResponse(w http.ResponseWriter) error
+}
+
+type GetBody200ResponseHeaders struct {
+	AcceptRanges string
+	CacheControl string
+	ETag         string
+}
+
+type GetBody200ApplicationOctetStreamResponse struct {
+	Body          io.Reader
+	Headers       GetBody200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetBody200ApplicationOctetStreamResponse) VisitGetBodyResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.Header().Set("Accept-Ranges", fmt.Sprint(response.Headers.AcceptRanges))
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetBody206ResponseHeaders struct {
+	ContentRange *string
+	ETag         string
+}
+
+type GetBody206ApplicationOctetStreamResponse struct {
+	Body          io.Reader
+	Headers       GetBody206ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetBody206ApplicationOctetStreamResponse) VisitGetBodyResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	if response.Headers.ContentRange != nil {
+		w.Header().Set("Content-Range", fmt.Sprint(*response.Headers.ContentRange))
+	}
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(206)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetBody206MultipartResponse struct {
+	Body    func(writer *multipart.Writer) error
+	Headers GetBody206ResponseHeaders
+}
+
+func (response GetBody206MultipartResponse) VisitGetBodyResponse(w http.ResponseWriter) error {
+	writer := multipart.NewWriter(w)
+
+	w.Header().Set("Content-Type", mime.FormatMediaType("multipart/byteranges", map[string]string{"boundary": writer.Boundary()}))
+	if response.Headers.ContentRange != nil {
+		w.Header().Set("Content-Range", fmt.Sprint(*response.Headers.ContentRange))
+	}
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(206)
+
+	defer writer.Close()
+	return response.Body(writer)
+}
+
+type GetBody304ResponseHeaders struct {
+	ETag string
+}
+
+type GetBody304Response struct {
+	Headers GetBody304ResponseHeaders
+}
+
+func (response GetBody304Response) VisitGetBodyResponse(w http.ResponseWriter) error {
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(304)
+	return nil
+}
+
+type GetBodydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetBodydefaultApplicationProblemPlusJSONResponse) VisitGetBodyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PresignBodyRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	Key        ItemKey        `json:"key"`
+	Section    SectionName    `json:"section"`
+}
+
+type PresignBodyResponseObject interface {
+	VisitPresignBodyResponse(w http.ResponseWriter) error
+}
+
+type PresignBody200ResponseHeaders struct {
+	CacheControl string
+}
+
+type PresignBody200JSONResponse struct {
+	Body    PresignedBody
+	Headers PresignBody200ResponseHeaders
+}
+
+func (response PresignBody200JSONResponse) VisitPresignBodyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PresignBodydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response PresignBodydefaultApplicationProblemPlusJSONResponse) VisitPresignBodyResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -9094,6 +11859,54 @@ type StrictServerInterface interface {
 	// ListAccountEvents What happened to an account
 	// (GET /v1/accounts/{account_id}/events)
 	ListAccountEvents(ctx context.Context, request ListAccountEventsRequestObject) (ListAccountEventsResponseObject, error)
+	// ListCollections List collections
+	// (GET /v1/collections)
+	ListCollections(ctx context.Context, request ListCollectionsRequestObject) (ListCollectionsResponseObject, error)
+	// GetCollection Get a collection
+	// (GET /v1/collections/{collection})
+	GetCollection(ctx context.Context, request GetCollectionRequestObject) (GetCollectionResponseObject, error)
+	// PutCollection Create a collection
+	// (PUT /v1/collections/{collection})
+	PutCollection(ctx context.Context, request PutCollectionRequestObject) (PutCollectionResponseObject, error)
+	// ClaimBatch Claim items to work on
+	// (POST /v1/collections/{collection}/batches)
+	ClaimBatch(ctx context.Context, request ClaimBatchRequestObject) (ClaimBatchResponseObject, error)
+	// GetBatch Get a batch
+	// (GET /v1/collections/{collection}/batches/{batch_id})
+	GetBatch(ctx context.Context, request GetBatchRequestObject) (GetBatchResponseObject, error)
+	// CompleteBatch Publish a batch's items, and end it
+	// (POST /v1/collections/{collection}/batches/{batch_id}/complete)
+	CompleteBatch(ctx context.Context, request CompleteBatchRequestObject) (CompleteBatchResponseObject, error)
+	// HeartbeatBatch Let claims last
+	// (POST /v1/collections/{collection}/batches/{batch_id}/heartbeat)
+	HeartbeatBatch(ctx context.Context, request HeartbeatBatchRequestObject) (HeartbeatBatchResponseObject, error)
+	// ExportRecords Read what has changed
+	// (GET /v1/collections/{collection}/export)
+	ExportRecords(ctx context.Context, request ExportRecordsRequestObject) (ExportRecordsResponseObject, error)
+	// PublishRecords Publish many records
+	// (POST /v1/collections/{collection}/publish)
+	PublishRecords(ctx context.Context, request PublishRecordsRequestObject) (PublishRecordsResponseObject, error)
+	// GetReceipt Get a receipt
+	// (GET /v1/collections/{collection}/receipts/{operation_id})
+	GetReceipt(ctx context.Context, request GetReceiptRequestObject) (GetReceiptResponseObject, error)
+	// ListRecords List records
+	// (GET /v1/collections/{collection}/records)
+	ListRecords(ctx context.Context, request ListRecordsRequestObject) (ListRecordsResponseObject, error)
+	// DeleteRecord Tombstone a record
+	// (DELETE /v1/collections/{collection}/records/{key})
+	DeleteRecord(ctx context.Context, request DeleteRecordRequestObject) (DeleteRecordResponseObject, error)
+	// GetRecord Get a record
+	// (GET /v1/collections/{collection}/records/{key})
+	GetRecord(ctx context.Context, request GetRecordRequestObject) (GetRecordResponseObject, error)
+	// PutRecord Publish a record
+	// (PUT /v1/collections/{collection}/records/{key})
+	PutRecord(ctx context.Context, request PutRecordRequestObject) (PutRecordResponseObject, error)
+	// GetBody Read a body
+	// (GET /v1/collections/{collection}/records/{key}/sections/{section}/body)
+	GetBody(ctx context.Context, request GetBodyRequestObject) (GetBodyResponseObject, error)
+	// PresignBody Get a URL to download a body from
+	// (POST /v1/collections/{collection}/records/{key}/sections/{section}/body/presign)
+	PresignBody(ctx context.Context, request PresignBodyRequestObject) (PresignBodyResponseObject, error)
 	// ApproveDevice Let in the device that shows a user code
 	// (POST /v1/device-codes/approve)
 	ApproveDevice(ctx context.Context, request ApproveDeviceRequestObject) (ApproveDeviceResponseObject, error)
@@ -9955,6 +12768,574 @@ func (sh *strictHandler) ListAccountEvents(ctx echo.Context, accountID AccountID
 		return err
 	} else if validResponse, ok := response.(ListAccountEventsResponseObject); ok {
 		return validResponse.VisitListAccountEventsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListCollections operation middleware
+func (sh *strictHandler) ListCollections(ctx echo.Context, params ListCollectionsParams) error {
+	var request ListCollectionsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListCollections(ctx.Request().Context(), request.(ListCollectionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListCollections")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListCollectionsResponseObject); ok {
+		return validResponse.VisitListCollectionsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetCollection operation middleware
+func (sh *strictHandler) GetCollection(ctx echo.Context, collection CollectionName) error {
+	var request GetCollectionRequestObject
+
+	request.Collection = collection
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetCollection(ctx.Request().Context(), request.(GetCollectionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetCollection")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetCollectionResponseObject); ok {
+		return validResponse.VisitGetCollectionResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PutCollection operation middleware
+func (sh *strictHandler) PutCollection(ctx echo.Context, collection CollectionName) error {
+	var request PutCollectionRequestObject
+
+	request.Collection = collection
+
+	var body PutCollectionJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutCollection(ctx.Request().Context(), request.(PutCollectionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutCollection")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PutCollectionResponseObject); ok {
+		return validResponse.VisitPutCollectionResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ClaimBatch operation middleware
+func (sh *strictHandler) ClaimBatch(ctx echo.Context, collection CollectionName, params ClaimBatchParams) error {
+	var request ClaimBatchRequestObject
+
+	request.Collection = collection
+	request.Params = params
+
+	var body ClaimBatchJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ClaimBatch(ctx.Request().Context(), request.(ClaimBatchRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ClaimBatch")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ClaimBatchResponseObject); ok {
+		return validResponse.VisitClaimBatchResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetBatch operation middleware
+func (sh *strictHandler) GetBatch(ctx echo.Context, collection CollectionName, batchID BatchID) error {
+	var request GetBatchRequestObject
+
+	request.Collection = collection
+	request.BatchID = batchID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetBatch(ctx.Request().Context(), request.(GetBatchRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetBatch")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetBatchResponseObject); ok {
+		return validResponse.VisitGetBatchResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CompleteBatch operation middleware
+func (sh *strictHandler) CompleteBatch(ctx echo.Context, collection CollectionName, batchID BatchID, params CompleteBatchParams) error {
+	var request CompleteBatchRequestObject
+
+	request.Collection = collection
+	request.BatchID = batchID
+	request.Params = params
+
+	var body CompleteBatchJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CompleteBatch(ctx.Request().Context(), request.(CompleteBatchRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CompleteBatch")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CompleteBatchResponseObject); ok {
+		return validResponse.VisitCompleteBatchResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// HeartbeatBatch operation middleware
+func (sh *strictHandler) HeartbeatBatch(ctx echo.Context, collection CollectionName, batchID BatchID, params HeartbeatBatchParams) error {
+	var request HeartbeatBatchRequestObject
+
+	request.Collection = collection
+	request.BatchID = batchID
+	request.Params = params
+
+	var body HeartbeatBatchJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.HeartbeatBatch(ctx.Request().Context(), request.(HeartbeatBatchRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "HeartbeatBatch")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(HeartbeatBatchResponseObject); ok {
+		return validResponse.VisitHeartbeatBatchResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ExportRecords operation middleware
+func (sh *strictHandler) ExportRecords(ctx echo.Context, collection CollectionName, params ExportRecordsParams) error {
+	var request ExportRecordsRequestObject
+
+	request.Collection = collection
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ExportRecords(ctx.Request().Context(), request.(ExportRecordsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ExportRecords")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ExportRecordsResponseObject); ok {
+		return validResponse.VisitExportRecordsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PublishRecords operation middleware
+func (sh *strictHandler) PublishRecords(ctx echo.Context, collection CollectionName, params PublishRecordsParams) error {
+	var request PublishRecordsRequestObject
+
+	request.Collection = collection
+	request.Params = params
+
+	var body PublishRecordsJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PublishRecords(ctx.Request().Context(), request.(PublishRecordsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PublishRecords")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PublishRecordsResponseObject); ok {
+		return validResponse.VisitPublishRecordsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetReceipt operation middleware
+func (sh *strictHandler) GetReceipt(ctx echo.Context, collection CollectionName, operationID OperationID) error {
+	var request GetReceiptRequestObject
+
+	request.Collection = collection
+	request.OperationID = operationID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetReceipt(ctx.Request().Context(), request.(GetReceiptRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetReceipt")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetReceiptResponseObject); ok {
+		return validResponse.VisitGetReceiptResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListRecords operation middleware
+func (sh *strictHandler) ListRecords(ctx echo.Context, collection CollectionName, params ListRecordsParams) error {
+	var request ListRecordsRequestObject
+
+	request.Collection = collection
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRecords(ctx.Request().Context(), request.(ListRecordsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRecords")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListRecordsResponseObject); ok {
+		return validResponse.VisitListRecordsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DeleteRecord operation middleware
+func (sh *strictHandler) DeleteRecord(ctx echo.Context, collection CollectionName, key ItemKey, params DeleteRecordParams) error {
+	var request DeleteRecordRequestObject
+
+	request.Collection = collection
+	request.Key = key
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteRecord(ctx.Request().Context(), request.(DeleteRecordRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteRecord")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteRecordResponseObject); ok {
+		return validResponse.VisitDeleteRecordResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetRecord operation middleware
+func (sh *strictHandler) GetRecord(ctx echo.Context, collection CollectionName, key ItemKey, params GetRecordParams) error {
+	var request GetRecordRequestObject
+
+	request.Collection = collection
+	request.Key = key
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetRecord(ctx.Request().Context(), request.(GetRecordRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetRecord")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetRecordResponseObject); ok {
+		return validResponse.VisitGetRecordResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PutRecord operation middleware
+func (sh *strictHandler) PutRecord(ctx echo.Context, collection CollectionName, key ItemKey, params PutRecordParams) error {
+	var request PutRecordRequestObject
+
+	request.Collection = collection
+	request.Key = key
+	request.Params = params
+	if strings.HasPrefix(ctx.Request().Header.Get("Content-Type"), "application/json") {
+		var body PutRecordJSONRequestBody
+		var err error
+		if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+			// A request validator built on kin-openapi's openapi3filter with
+			// KeepValidatedValue leaves the value it validated on the body. Bind
+			// that value, matching member names exactly, so the handler receives
+			// what was validated instead of a second, case-insensitive decode.
+			// Otherwise bind only the request body, so that path and query
+			// parameters are not also bound into the body struct.
+			if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+				err = binder.BindBody(ctx, &body)
+			}
+		} else {
+			// A custom binder is installed on the Echo instance; defer to it
+			// entirely, since echo.Binder does not expose body-only binding and
+			// the binder may do more than decode (for example call ctx.Validate).
+			err = ctx.Bind(&body)
+		}
+		if err != nil {
+			return err
+		}
+		request.JSONBody = &body
+
+	}
+	if strings.HasPrefix(ctx.Request().Header.Get("Content-Type"), "multipart/form-data") {
+		if reader, err := ctx.Request().MultipartReader(); err != nil {
+			return err
+		} else {
+			request.MultipartBody = reader
+		}
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutRecord(ctx.Request().Context(), request.(PutRecordRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutRecord")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PutRecordResponseObject); ok {
+		return validResponse.VisitPutRecordResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetBody operation middleware
+func (sh *strictHandler) GetBody(ctx echo.Context, collection CollectionName, key ItemKey, section SectionName, params GetBodyParams) error {
+	var request GetBodyRequestObject
+
+	request.Collection = collection
+	request.Key = key
+	request.Section = section
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetBody(ctx.Request().Context(), request.(GetBodyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetBody")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetBodyResponseObject); ok {
+		return validResponse.VisitGetBodyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PresignBody operation middleware
+func (sh *strictHandler) PresignBody(ctx echo.Context, collection CollectionName, key ItemKey, section SectionName) error {
+	var request PresignBodyRequestObject
+
+	request.Collection = collection
+	request.Key = key
+	request.Section = section
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PresignBody(ctx.Request().Context(), request.(PresignBodyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PresignBody")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PresignBodyResponseObject); ok {
+		return validResponse.VisitPresignBodyResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -23,7 +23,7 @@ const defaultMaxBytes = 1 << 20
 // validateBody reads the body, holds it against its schema, and leaves the text
 // that was judged for the handler: JSON for bind, a form for the request. Of a
 // stream it reads nothing but whether there is one: its lines are judged one by
-// one, as the handler asks for them.
+// one, as the handler asks for them. Of parts it reads nothing.
 func (s *server) validateBody(c echo.Context, o *operation) error {
 	r := c.Request()
 	if o.body == nil {
@@ -39,6 +39,15 @@ func (s *server) validateBody(c echo.Context, o *operation) error {
 	case unsupported == nil && rule.stream != nil:
 		return s.openStream(c, o.body, rule)
 	}
+	if o.body.maxBytes > largeBody {
+		if err := s.makeRoom(c, o.body, media); err != nil {
+			return err
+		}
+	}
+	if unsupported == nil && rule.part != "" {
+		r.Body = http.MaxBytesReader(c.Response(), r.Body, o.body.maxBytes)
+		return nil
+	}
 	text, err := readBody(c, o.body.maxBytes)
 	switch {
 	case err != nil:
@@ -50,9 +59,6 @@ func (s *server) validateBody(c echo.Context, o *operation) error {
 	case unsupported != nil:
 		return unsupported
 	}
-	// The generated code compares it byte by byte.
-	r.Header.Set("Content-Type", media)
-
 	if media == mediaForm {
 		fields, err := parseForm(text)
 		if err != nil {
@@ -137,16 +143,25 @@ func (b *bodyRule) ruleFor(h http.Header) (media string, rule *mediaRule, err er
 		return "", nil, b.unsupported()
 	}
 	for name, value := range parameters {
-		if name != "charset" || !strings.EqualFold(value, "utf-8") {
+		switch {
+		case name == "charset" && strings.EqualFold(value, "utf-8"):
+		case name == "boundary" && media == mediaMultipart:
+		default:
 			return "", nil, b.unsupported()
 		}
+	}
+	// The generated code compares it byte by byte.
+	if media == mediaMultipart {
+		h.Set("Content-Type", mime.FormatMediaType(media, parameters))
+	} else {
+		h.Set("Content-Type", media)
 	}
 	return media, b.media[media], nil
 }
 
 func (b *bodyRule) unsupported() error {
 	known := make([]string, 0, len(b.media))
-	for _, media := range []string{mediaJSON, mediaMergePatch, mediaForm, mediaNDJSON} {
+	for _, media := range []string{mediaJSON, mediaMergePatch, mediaForm, mediaMultipart, mediaNDJSON} {
 		if b.media[media] != nil {
 			known = append(known, media)
 		}

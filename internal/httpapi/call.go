@@ -18,8 +18,22 @@ type call struct {
 	client        tenancy.Client // zero but for what a public client calls
 	body          []byte         // the JSON text that was validated, nil without
 	lines         *lines         // the body, where it is a stream
+	announced     int64          // bytes of a large body; -1 if they aren't known
+	held          []func()       // gives back what is held until the answer was written
 	code          string         // of the problem that was answered, for the log
 	cutOff        bool           // the answer was begun and can't be ended
+}
+
+// atEnd has something given back when the answer was written, or can't be.
+func (c *call) atEnd(release func()) { c.held = append(c.held, release) }
+
+// end gives back all that is held.
+func (c *call) end() {
+	c.body = nil
+	for _, release := range c.held {
+		release()
+	}
+	c.held = nil
 }
 
 type callKey struct{}

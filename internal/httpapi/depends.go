@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
+	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -75,6 +77,38 @@ type Coordinator interface {
 	Follow(ctx context.Context, scope tenancy.Scope, world string, after int64) (*lease.Following, error)
 	Checkpoint(ctx context.Context, scope tenancy.Scope, world string) (journal.Checkpoint, error)
 	Heat(ctx context.Context, scope tenancy.Scope, world string) (lease.Heat, error)
+}
+
+// Records is what the handlers need of record.Service. Whoever gets bodies or a page
+// closes them when they were sent.
+type Records interface {
+	CreateCollection(context.Context, tenancy.Scope, record.NewCollection) (made record.Collection, created bool, err error)
+	Collection(ctx context.Context, scope tenancy.Scope, name string) (record.Collection, error)
+	Collections(ctx context.Context, scope tenancy.Scope, after string, limit int) (record.CollectionPage, error)
+
+	Publish(ctx context.Context, scope tenancy.Scope, collection string, a *lease.Authority, p record.Publication) (record.Receipt, error)
+	PublishEach(ctx context.Context, scope tenancy.Scope, collection string, a *lease.Authority, all []record.Publication) ([]record.Made, error)
+	Delete(ctx context.Context, scope tenancy.Scope, collection string, a *lease.Authority, key string, revision int64, operationID string) (record.Receipt, error)
+	StoredReceipt(ctx context.Context, scope tenancy.Scope, collection, operationID string) (record.Stored, error)
+
+	Record(ctx context.Context, scope tenancy.Scope, collection, key string) (record.Record, error)
+	RecordWithBodies(ctx context.Context, scope tenancy.Scope, collection, key string) (*record.Bodies, error)
+	Records(ctx context.Context, scope tenancy.Scope, collection string, filter record.Filter, after string, limit int) (record.RecordPage, error)
+	Stat(ctx context.Context, scope tenancy.Scope, collection, key, section string) (record.Stat, error)
+	Body(ctx context.Context, scope tenancy.Scope, collection, key, section string) (*record.Body, error)
+	Presign(ctx context.Context, scope tenancy.Scope, collection, key, section string) (record.Presigned, error)
+	Export(ctx context.Context, scope tenancy.Scope, collection string, req record.ExportRequest) (*record.ExportPage, error)
+
+	Claim(ctx context.Context, scope tenancy.Scope, collection string, a *lease.Authority, req record.ClaimBatch) (record.Batch, error)
+	Heartbeat(ctx context.Context, scope tenancy.Scope, collection string, a *lease.Authority, id string, items []record.ClaimedItem, term time.Duration) ([]record.BatchItem, error)
+	Complete(ctx context.Context, scope tenancy.Scope, collection string, a *lease.Authority, id string, req record.CompleteBatch) (record.Completion, error)
+	Batch(ctx context.Context, scope tenancy.Scope, collection, id string) (record.Batch, error)
+}
+
+// Memory is what the handlers need of record.Memory.
+type Memory interface {
+	// Take waits for room for so many bytes; release gives it back.
+	Take(ctx context.Context, bytes int64) (release func(), err error)
 }
 
 // Administration is what the handlers need of tenancy.Store. Each method checks

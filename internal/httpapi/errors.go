@@ -80,7 +80,7 @@ func internal(cause error) *problem {
 }
 
 func domainProblem(r *http.Request, e *domain.Error) *problem {
-	p := &problem{status: statusOf(e.Kind), code: e.Code, detail: e.Detail, fields: e.Fields, members: e.Members, retryAfter: e.RetryAfter, cause: e}
+	p := &problem{status: statusOf(e.Kind), code: e.Code, detail: e.Detail, fields: e.Fields, members: encodeMembers(e.Members), retryAfter: e.RetryAfter, cause: e}
 	switch e.Kind {
 	case domain.KindInternal:
 		return internal(e)
@@ -98,10 +98,10 @@ func domainProblem(r *http.Request, e *domain.Error) *problem {
 // Retry-After without a look at the code.
 func retryUnknown(r *http.Request) time.Duration {
 	op := callOf(r.Context()).operation
-	if op == nil || !op.takesKey || r.Header.Get(headerIdempotencyKey) == "" {
-		return 0
+	if op != nil && (op.repeatable || op.takesKey && r.Header.Get(headerIdempotencyKey) != "") {
+		return time.Second
 	}
-	return time.Second
+	return 0
 }
 
 // routedProblem is for what Echo's router and the generated wrappers say. Their
@@ -126,7 +126,7 @@ func timeout(r *http.Request) *problem {
 		return &problem{
 			status: http.StatusServiceUnavailable, code: "outcome_unknown", retryAfter: retryUnknown(r),
 			detail: "The request took too long and was given up, so the change may or may not have happened. " +
-				"Read the state again; a request that had an Idempotency-Key may be repeated with the same one.",
+				"Read the state again; a request that had an Idempotency-Key or an operation id may be repeated with the same one.",
 		}
 	}
 	return &problem{

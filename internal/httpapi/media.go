@@ -12,7 +12,9 @@ const (
 	mediaMergePatch = "application/merge-patch+json" // RFC 7396
 	mediaNDJSON     = "application/x-ndjson"         // a JSON value a line
 	mediaForm       = "application/x-www-form-urlencoded"
+	mediaMultipart  = "multipart/form-data" // RFC 7578
 	mediaEvents     = "text/event-stream"
+	mediaBytes      = "application/octet-stream"
 	mediaProblem    = "application/problem+json" // RFC 9457
 )
 

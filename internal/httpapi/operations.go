@@ -30,6 +30,7 @@ type operation struct {
 	scope       string        // what a caller must have been granted; "" for a public operation
 	oauthErrors bool          // refusals in the form of RFC 6749, section 5.2
 	takesKey    bool          // it obeys an Idempotency-Key
+	repeatable  bool          // what it is sent names it, so that a repetition does nothing twice
 	timeout     time.Duration // how long it may take; 0 for as long as any
 
 	query   map[string]*openapi3.Parameter
@@ -49,6 +50,7 @@ type bodyRule struct {
 type mediaRule struct {
 	schema *openapi3.Schema // of the body, or of each line of a stream
 	stream *lineLimits      // nil for a body that is judged whole
+	part   string           // of a body in parts: the one that the schema is of; the others are bytes
 }
 
 // loadOperations reads the document. It fails when the document is invalid,
@@ -85,7 +87,7 @@ func newOperation(doc *openapi3.T, template, method string, item *openapi3.PathI
 		return nil, err
 	}
 	extended := extensions(described.Extensions)
-	if err := extended.demandKnown(extensionErrors, extensionTimeout); err != nil {
+	if err := extended.demandKnown(extensionErrors, extensionTimeout, extensionRepeatable); err != nil {
 		return nil, err
 	}
 	timeout, err := extended.seconds(extensionTimeout)
@@ -98,6 +100,7 @@ func newOperation(doc *openapi3.T, template, method string, item *openapi3.PathI
 		template:    template,
 		scope:       scope,
 		oauthErrors: extended[extensionErrors] == "rfc6749",
+		repeatable:  extended[extensionRepeatable] == true,
 		timeout:     timeout,
 		query:       make(map[string]*openapi3.Parameter),
 		matched:     &routers.Route{Spec: doc, Path: template, PathItem: item, Method: method, Operation: described},
@@ -164,6 +167,9 @@ func newMediaRule(media string, content *openapi3.MediaType) (*mediaRule, error)
 	if content.Schema == nil {
 		return nil, errors.New("it has no schema")
 	}
+	if media == mediaMultipart {
+		return newPartsRule(content.Schema.Value)
+	}
 	if media != mediaForm {
 		if err := demandClosed(content.Schema.Value); err != nil {
 			return nil, err
@@ -181,6 +187,18 @@ func newMediaRule(media string, content *openapi3.MediaType) (*mediaRule, error)
 		return nil, errors.New("lines, and they alone, must be limited")
 	}
 	return &mediaRule{schema: content.Schema.Value, stream: limits}, nil
+}
+
+// newPartsRule is of a body in parts, of which one alone has a name in the document.
+func newPartsRule(schema *openapi3.Schema) (*mediaRule, error) {
+	if len(schema.Properties) != 1 {
+		return nil, errors.New("one part must be named, the others being bytes")
+	}
+	rule := &mediaRule{}
+	for name, part := range schema.Properties {
+		rule.part, rule.schema = name, part.Value
+	}
+	return rule, demandClosed(rule.schema)
 }
 
 // demandClosed refuses a schema with an object that has named members and takes
@@ -206,7 +224,12 @@ func demandClosed(schema *openapi3.Schema) error {
 		}
 	}
 	if schema.Items != nil {
-		return demandClosed(schema.Items.Value)
+		if err := demandClosed(schema.Items.Value); err != nil {
+			return err
+		}
+	}
+	if others := schema.AdditionalProperties.Schema; others != nil {
+		return demandClosed(others.Value)
 	}
 	return nil
 }

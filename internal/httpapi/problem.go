@@ -2,8 +2,12 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,15 +74,51 @@ func (p *problem) render(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(p.members) > 0 {
-		more, err := json.Marshal(p.members)
+	short, long := splitMembers(p.members)
+	if len(short) > 0 {
+		more, err := json.Marshal(short)
 		if err != nil {
 			return err
 		}
 		text = append(append(text[:len(text)-1], ','), more[1:]...)
 	}
 	p.setHeaders(c.Response().Header())
-	return c.Blob(p.status, mediaProblem, text)
+	if len(long) == 0 {
+		return c.Blob(p.status, mediaProblem, text)
+	}
+	c.Response().Header().Set("Content-Type", mediaProblem)
+	c.Response().WriteHeader(p.status)
+	return writeWith(c.Response(), text, long)
+}
+
+// splitMembers tells those apart that are too long to be held as text.
+func splitMembers(members map[string]any) (short map[string]any, long map[string]jsonWriter) {
+	short, long = map[string]any{}, map[string]jsonWriter{}
+	for name, value := range members {
+		if value, is := value.(jsonWriter); is {
+			long[name] = value
+		} else {
+			short[name] = value
+		}
+	}
+	return short, long
+}
+
+// writeWith writes an object, and the long members as its last ones.
+func writeWith(w io.Writer, object []byte, long map[string]jsonWriter) error {
+	if _, err := w.Write(object[:len(object)-1]); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(long)) {
+		if _, err := fmt.Fprintf(w, ",%q:", name); err != nil {
+			return err
+		}
+		if err := long[name].writeJSON(w); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, "}")
+	return err
 }
 
 // wholeSeconds never says too early.

@@ -31,6 +31,7 @@ func (s *server) identify(next echo.HandlerFunc) echo.HandlerFunc {
 			accept:        r.Header.Values("Accept"),
 			connection:    connection{r.Context(), http.NewResponseController(c.Response())},
 		}
+		defer call.end()
 		ctx := withCall(r.Context(), call)
 		ctx = telemetry.With(ctx, slog.String("request_id", id))
 		c.SetRequest(r.WithContext(ctx))

@@ -21,6 +21,8 @@ type Options struct {
 	Coordinator    Coordinator
 	CheckpointKeys CheckpointKeys
 	Administration Administration
+	Records        Records
+	Memory         Memory       // of which large bodies have their room
 	StorageGuard   StorageGuard // nil where there is no object store
 	Tokens         Tokens
 	Jobs           Jobs
@@ -49,6 +51,8 @@ type server struct {
 	coordinator    Coordinator
 	checkpointKeys CheckpointKeys
 	administration Administration
+	records        Records
+	memory         Memory
 	storageGuard   StorageGuard
 	tokens         Tokens
 	jobs           Jobs
@@ -98,6 +102,8 @@ func New(o Options) (*API, error) {
 		coordinator:    o.Coordinator,
 		checkpointKeys: o.CheckpointKeys,
 		administration: o.Administration,
+		records:        o.Records,
+		memory:         o.Memory,
 		storageGuard:   o.StorageGuard,
 		tokens:         o.Tokens,
 		jobs:           o.Jobs,
@@ -127,7 +133,20 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(context.WithValue(r.Context(), headKey{}, true)) // a copy: w looks at the method of the original
 		r.Method = http.MethodGet
 	}
-	a.echo.ServeHTTP(w, r)
+	a.echo.ServeHTTP(w, exactPath(r))
+}
+
+// exactPath has the router see the path as it was sent: where it saw one that was
+// decoded already, the values in it would be decoded twice.
+func exactPath(r *http.Request) *http.Request {
+	sent := r.URL.EscapedPath()
+	if r.URL.RawPath == sent {
+		return r
+	}
+	exact, url := *r, *r.URL
+	url.RawPath = sent
+	exact.URL = &url
+	return &exact
 }
 
 type headKey struct{}

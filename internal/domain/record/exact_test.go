@@ -43,7 +43,9 @@ func TestBodies_AreExactBytes(t *testing.T) {
 			_, err = k.Body(t.Context(), k.scope, c, key, "closed")
 			expectCode(t, err, domain.KindNotFound, "section_not_found")
 		}
-		k.all(t, c) // verifies them as a list and an export too
+		if lines := len(k.list(t, c)) + len(k.export(t, c, "", MaxExported)); lines != 11*5 { // which verify them
+			t.Errorf("%d records and sections", lines)
+		}
 	})
 }
 
@@ -68,7 +70,7 @@ func TestBodies_SpoiltInSQL_AreUnavailable(t *testing.T) {
 		}
 		c := k.collection(t, strings.ReplaceAll(name, " ", "-"))
 		k.publish(t, c, Publication{Key: name, Bodies: map[string][]byte{"items": []byte(body), "plans": []byte("fine")}, Expect: Expectation{Absent: true}})
-		admin := k.admin[k.router.Database(numberOf(c)).Name]
+		admin := k.adminOf(c)
 		for _, sql := range spoil {
 			if name == "inline" {
 				sql += ` AND section = 'items'`

@@ -24,20 +24,13 @@ func (k *keeper) impatient(t testing.TB) *keeper {
 	return &other
 }
 
-// all is all that there is of a collection.
-func (k *keeper) all(t tester, collection string) string {
-	t.Helper()
-	lines := append([]string{k.rows(t, collection)}, k.list(t, collection)...)
-	return strings.Join(append(lines, k.export(t, collection, "", MaxExported)...), "\n")
-}
-
 // expectUnchanged does what must change nothing of a collection.
 func (k *keeper) expectUnchanged(t testing.TB, collection string, do func()) {
 	t.Helper()
-	before := k.all(t, collection)
+	before := k.stateOf(t, collection)
 	do()
-	if diff := cmp.Diff(before, k.all(t, collection)); diff != "" {
-		t.Errorf("it has changed (-before +behind)\n%s", diff)
+	if behind := k.stateOf(t, collection); !behind.equal(before) {
+		t.Errorf("it has changed: %s", behind.differs(before))
 	}
 }
 

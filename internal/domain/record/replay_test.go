@@ -8,19 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
-	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
-
-// remote is a process that reaches the databases over a network that can fail.
-func (k *keeper) remote(t *testing.T) (*keeper, *testkit.Proxied) {
-	t.Helper()
-	network := k.in.Through(t)
-	other := *k
-	other.router = network.Router(t, postgres.RoleAPI)
-	other.Service = k.serve(t, other.router, Options{})
-	return &other, network
-}
 
 // The moments of a decision.
 var (
@@ -38,8 +27,8 @@ func TestAPublicationsAnswerLost_TheSameIDFindsOut(t *testing.T) {
 			"behind": func(n *testkit.Proxied) { n.CutAfter(t, commitMove) },
 		} {
 			c := k.collection(t, name)
-			r, network := k.remote(t)
-			lose(network)
+			r := k.networked(t)
+			lose(r.network)
 			p := items("a", "bytes")
 			p.OperationID = "once"
 			_, err := r.Publish(t.Context(), k.scope, c, nil, p)
@@ -93,7 +82,7 @@ func TestAnOperationID_IsBoundToWhatIsAsked(t *testing.T) {
 			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
 		}
 	}
-	before := k.all(t, c)
+	before := k.stateOf(t, c)
 	for name, other := range map[string]func(*Publication){
 		"another body":              func(p *Publication) { p.Bodies["items"] = []byte("bodY") },
 		"a section less":            func(p *Publication) { delete(p.Bodies, "plans") },
@@ -117,8 +106,8 @@ func TestAnOperationID_IsBoundToWhatIsAsked(t *testing.T) {
 			t.Errorf("with %s: %v", name, err)
 		}
 	}
-	if diff := cmp.Diff(before, k.all(t, c)); diff != "" {
-		t.Errorf("(-before +behind)\n%s", diff)
+	if behind := k.stateOf(t, c); !behind.equal(before) {
+		t.Errorf("it has changed: %s", behind.differs(before))
 	}
 	// In another collection it is another operation.
 	other := k.collection(t, "others")

@@ -33,8 +33,7 @@ SELECT 'sequence ' || (SELECT export_sequence FROM collections WHERE tenant_id =
 // rows is how many rows there are of a collection.
 func (k *keeper) rows(t tester, collection string) (rows string) {
 	t.Helper()
-	admin := k.admin[k.router.Database(numberOf(collection)).Name]
-	if err := admin.QueryRow(t.Context(), sqlRows, k.scope.Tenant, collection).Scan(&rows); err != nil {
+	if err := k.adminOf(collection).QueryRow(t.Context(), sqlRows, k.scope.Tenant, collection).Scan(&rows); err != nil {
 		t.Fatal(err)
 	}
 	return rows
@@ -191,8 +190,7 @@ func (k *keeper) expectState(t tester, collection string, m *reference, section 
 // setFormat changes a collection's format as only a migration may.
 func (k *keeper) setFormat(t tester, collection string, format int16) {
 	t.Helper()
-	admin := k.admin[k.router.Database(numberOf(collection)).Name]
-	tag, err := admin.Exec(t.Context(), `UPDATE collections SET record_format = $3 WHERE tenant_id = $1 AND collection = $2`, k.scope.Tenant, collection, format)
+	tag, err := k.adminOf(collection).Exec(t.Context(), `UPDATE collections SET record_format = $3 WHERE tenant_id = $1 AND collection = $2`, k.scope.Tenant, collection, format)
 	if err != nil || tag.RowsAffected() != 1 {
 		t.Fatalf("%v, %v", tag, err)
 	}

@@ -1,0 +1,151 @@
+package record
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+// R13: a writer that was prepared for SQL comes to its locks when the collection
+// has gone over to the store. The locked row is what counts: it prepares again.
+func TestAWriterPreparedForSQL_WritesWhereTheLockedRowSays(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, FormatSQL)
+	for name, write := range map[string]func(w *keeper, c string) (Receipt, error){
+		"publication": func(w *keeper, c string) (Receipt, error) {
+			p := items("a", "the body")
+			p.OperationID = "once"
+			return w.Publish(t.Context(), k.scope, c, nil, p)
+		},
+		"completion": func(w *keeper, c string) (Receipt, error) {
+			p := items("a", "the body")
+			p.OperationID, p.Claim = "once", &Claim{Generation: k.claimItems(t, c, "batch", "a", "b")["a"]}
+			// Neither this item's refusal nor that it isn't prepared may hold up the other.
+			refused := Publication{Key: "b", OperationID: "b", Bodies: map[string][]byte{"plans": {}}, Expect: Expectation{Absent: true}, Claim: &Claim{Generation: p.Claim.Generation}}
+			done, err := w.Complete(t.Context(), k.scope, c, nil, "batch", CompleteBatch{OperationID: "all", Items: []Publication{p, refused}})
+			if err != nil {
+				return Receipt{}, err
+			}
+			if done.Items[0].Outcome != ItemPublished || done.Items[1].Outcome != ItemConflict || done.Items[1].Code != "primary_missing" {
+				t.Errorf("completed as %+v", done.Items)
+			}
+			return *done.Items[0].Receipt, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := k.collection(t, name)
+			writer := k.networked(t)
+			trap := writer.network.HoldBefore(t, lockCollections)
+			type made struct {
+				Receipt
+				err error
+			}
+			answer := make(chan made)
+			go func() {
+				receipt, err := write(writer.keeper, c)
+				answer <- made{receipt, err}
+			}()
+			<-trap.Met()
+			if n := writer.faults.Count("PUT"); n != 0 {
+				t.Errorf("%d uploads for SQL", n)
+			}
+			k.setFormat(t, c, FormatStore)
+			trap.Release()
+			if m := <-answer; m.err != nil || m.Revision != 1 || m.Replayed {
+				t.Errorf("%+v, %v", m.Receipt, m.err)
+			}
+			if n := writer.faults.Count("PUT"); n != 1 {
+				t.Errorf("%d uploads for the store", n)
+			}
+			k.expectRows(t, c, "sequence 1, records 1, sections_in_sql 0, section_chunks 0, sections_in_store 1, export_entries 1, receipts 1, fences 0")
+			if got := k.body(t, c, "a", "items"); got != "the body" {
+				t.Errorf("published %q", got)
+			}
+		})
+	}
+}
+
+// expectRows leaves out the receipt of a completion, which is beside its items'.
+func (k *keeper) expectRows(t *testing.T, c, want string) {
+	t.Helper()
+	got := k.rows(t, c)
+	if _, err := k.StoredReceipt(t.Context(), k.scope, c, "all"); err == nil {
+		got = strings.Replace(got, "receipts 2", "receipts 1", 1)
+	}
+	if got != want {
+		t.Errorf("there are %s\nwant      %s", got, want)
+	}
+}
+
+// A collection that has gone over still has sections in SQL. Those that a
+// publication changes, named or implied, go to the store with it, and what they had
+// in SQL goes in the same transaction. The others stay readable where they are.
+func TestPublish_MovesWhatItChanges_OutOfSQL(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, FormatSQL)
+	c := k.collection(t, "orders")
+	large := string(bytes.Repeat([]byte("chunked "), 150<<10)) // three chunks
+	k.publish(t, c, Publication{Key: "a", Bodies: map[string][]byte{"items": []byte(large), "plans": []byte("p"), "decision-packets": []byte("d")}, Expect: Expectation{Absent: true}})
+	k.publish(t, c, items("b", large))
+	k.setFormat(t, c, FormatStore)
+	k.expectRows(t, c, "sequence 4, records 2, sections_in_sql 4, section_chunks 6, sections_in_store 0, export_entries 4, receipts 2, fences 0")
+
+	k.publish(t, c, Publication{Key: "a", Bodies: map[string][]byte{"plans": []byte("P")}, Expect: Expectation{Revision: 1}})
+	k.expectRows(t, c, "sequence 5, records 2, sections_in_sql 3, section_chunks 6, sections_in_store 1, export_entries 4, receipts 3, fences 0")
+	for section, want := range map[string]string{"items": large, "plans": "P", "decision-packets": "d"} {
+		if got := k.body(t, c, "a", section); got != want {
+			t.Errorf("%s has %d bytes, not %d", section, len(got), len(want))
+		}
+	}
+	// The tombstones that follow from it go over too, and no body with them.
+	k.publish(t, c, Publication{Key: "a", Bodies: map[string][]byte{"closed": []byte("C")}, Expect: Expectation{Revision: 2}})
+	k.expectRows(t, c, "sequence 8, records 2, sections_in_sql 2, section_chunks 3, sections_in_store 3, export_entries 5, receipts 4, fences 0")
+	if _, err := k.Delete(t.Context(), k.scope, c, nil, "a", 3, ""); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"4 b at 1: " + shownSection("items", true, large),
+		"7 a at 4: items gone", "8 a at 4: plans gone", "9 a at 4: closed gone", "10 a at 4: decision-packets gone",
+	}
+	if diff := cmp.Diff(want, k.export(t, c, "", 2)); diff != "" {
+		t.Errorf("export (-want +got)\n%s", diff)
+	}
+	k.expectRows(t, c, "sequence 10, records 2, sections_in_sql 1, section_chunks 3, sections_in_store 4, export_entries 5, receipts 4, fences 0")
+	k.expectSound(t, c)
+}
+
+// Where there is no store, a collection in SQL is served, and one in the store says
+// that it can't be.
+func TestWithoutAStore_CollectionsInSQLGoOn(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, FormatSQL)
+	c := k.collection(t, "orders")
+	k.publish(t, c, items("a", "in SQL"))
+	bare := *k
+	bare.Service = New(k.router, k.leases, nil, Options{})
+	bare.publish(t, c, items("b", "in SQL"))
+	if got := bare.body(t, c, "a", "items"); got != "in SQL" {
+		t.Errorf("%q", got)
+	}
+	k.setFormat(t, c, FormatStore)
+	k.publish(t, c, items("c", "in the store"))
+	before := k.stateOf(t, c)
+	p := items("d", "x")
+	p.OperationID = k.operation()
+	_, err := bare.Publish(t.Context(), k.scope, c, nil, p)
+	expectCode(t, err, domain.KindUnavailable, "object_store_unavailable")
+	_, err = bare.Body(t.Context(), k.scope, c, "c", "items")
+	expectCode(t, err, domain.KindUnavailable, "body_unavailable")
+	_, err = bare.Presign(t.Context(), k.scope, c, "c", "items")
+	expectCode(t, err, domain.KindUnavailable, "body_unavailable")
+	if got := bare.body(t, c, "a", "items"); got != "in SQL" {
+		t.Errorf("%q", got)
+	}
+	if behind := k.stateOf(t, c); !behind.equal(before) {
+		t.Error(behind.differs(before))
+	}
+}

@@ -154,7 +154,8 @@ CREATE FUNCTION upkeep_snapshots(p_now timestamptz, p_limit integer)
     BEGIN ATOMIC
         SELECT s.due_at, s.tenant_id, s.number, s.collection_id, s.snapshot_id
           FROM number_gates n
-         CROSS JOIN LATERAL (SELECT s.* FROM snapshots s JOIN tenant_gates g ON g.tenant_id = s.tenant_id
+         CROSS JOIN LATERAL (SELECT s.due_at, s.tenant_id, s.number, s.collection_id, s.snapshot_id FROM snapshots s
+                               JOIN tenant_gates g ON g.tenant_id = s.tenant_id
                               WHERE s.number::integer = n.number::integer AND s.state IN ('running', 'failing', 'removing')
                                 AND s.due_at <= p_now AND g.state = 'open'
                               ORDER BY s.due_at LIMIT p_limit) s
@@ -225,7 +226,7 @@ CREATE FUNCTION upkeep_collections(p_number smallint, p_after_tenant uuid, p_aft
                                 WHERE s.tenant_id = c.tenant_id AND s.number = c.number AND s.collection_id = c.collection_id)
                     OR EXISTS (SELECT FROM object_counts o
                                 WHERE o.tenant_id = c.tenant_id AND o.number = c.number AND o.collection_id = c.collection_id))
-          FROM (SELECT c.* FROM collections c
+          FROM (SELECT c.tenant_id, c.number, c.collection_id, c.record_format FROM collections c
                  WHERE c.number::integer = p_number::integer
                    AND (c.tenant_id, c.collection_id) > (p_after_tenant, p_after_collection)
                  ORDER BY c.tenant_id, c.collection_id LIMIT p_limit) c

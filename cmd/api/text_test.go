@@ -138,9 +138,12 @@ func (s *subject) refusesHostilePathAndQuery(t *testing.T, valid *exchange) {
 	for what, text := range hostileEncoded {
 		for _, braced := range pathParameter.FindAllString(valid.op.template, -1) {
 			name := strings.Trim(braced, "{}")
-			for _, value := range []string{text, valid.path[name] + text} {
+			for _, value := range []string{text, url.PathEscape(valid.path[name]) + text} {
 				x := valid.clone()
 				x.rawPath = true
+				for other := range x.path {
+					x.path[other] = url.PathEscape(x.path[other])
+				}
 				x.path[name] = value
 				s.refused(t, what+" in "+name, x)
 			}

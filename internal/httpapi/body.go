@@ -34,9 +34,9 @@ func (s *server) validateBody(c echo.Context, o *operation) error {
 	}
 	media, rule, unsupported := o.body.ruleFor(r.Header)
 	switch {
-	case unsupported != nil && r.ContentLength > 0:
-		return unsupported // unread
-	case unsupported == nil && rule.stream != nil:
+	case unsupported != nil:
+		return o.body.refuseUnread(r, unsupported)
+	case rule.stream != nil:
 		return s.openStream(c, o.body, rule)
 	}
 	if o.body.maxBytes > largeBody {
@@ -44,7 +44,7 @@ func (s *server) validateBody(c echo.Context, o *operation) error {
 			return err
 		}
 	}
-	if unsupported == nil && rule.part != "" {
+	if rule.part != "" {
 		r.Body = http.MaxBytesReader(c.Response(), r.Body, o.body.maxBytes)
 		return nil
 	}
@@ -56,8 +56,6 @@ func (s *server) validateBody(c echo.Context, o *operation) error {
 		return bodyMissing()
 	case len(text) == 0:
 		return nil
-	case unsupported != nil:
-		return unsupported
 	}
 	if media == mediaForm {
 		fields, err := parseForm(text)
@@ -85,17 +83,44 @@ func judge(schema *openapi3.Schema, value any) error {
 
 // refuseBody refuses a body that nobody would look at.
 func refuseBody(r *http.Request) error {
+	none, err := bodiless(r)
+	if err != nil || none {
+		return err
+	}
+	return malformed("body_unexpected", "The operation takes no body.")
+}
+
+// refuseUnread is for a body that isn't of a media type that the operation takes,
+// unless there is none.
+func (b *bodyRule) refuseUnread(r *http.Request, unsupported error) error {
+	if r.ContentLength > 0 {
+		return unsupported
+	}
+	none, err := bodiless(r)
+	switch {
+	case err != nil:
+		return err
+	case !none:
+		return unsupported
+	case b.required:
+		return bodyMissing()
+	}
+	return nil
+}
+
+// bodiless tells whether there is no body. It reads no more than a byte of one.
+func bodiless(r *http.Request) (bool, error) {
 	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
-		return nil
+		return true, nil
 	}
 	var first [1]byte
 	switch _, err := io.ReadFull(r.Body, first[:]); {
 	case errors.Is(err, io.EOF):
-		return nil
+		return true, nil
 	case err != nil:
-		return unreadable(err)
+		return false, unreadable(err)
 	}
-	return malformed("body_unexpected", "The operation takes no body.")
+	return false, nil
 }
 
 func readBody(c echo.Context, maxBytes int64) ([]byte, error) {

@@ -95,8 +95,8 @@ func (p *problem) render(c echo.Context) error {
 func splitMembers(members map[string]any) (short map[string]any, long map[string]jsonWriter) {
 	short, long = map[string]any{}, map[string]jsonWriter{}
 	for name, value := range members {
-		if value, is := value.(jsonWriter); is {
-			long[name] = value
+		if written, is := value.(jsonWriter); is {
+			long[name] = written
 		} else {
 			short[name] = value
 		}

@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -76,6 +77,9 @@ func (s *Service) PublishEach(ctx context.Context, scope tenancy.Scope, collecti
 		})
 	}
 	_ = group.Wait() // each has its own error
+	if !slices.ContainsFunc(made, func(m Made) bool { return !errors.Is(m.Err, errNoCollection) }) {
+		return nil, errNoCollection
+	}
 	return made, nil
 }
 

@@ -15,21 +15,22 @@ import (
 
 // What the checks have in common: they read the databases, of one tenant or of all.
 
-// openToCheck opens the databases that a check reads, until the caller closes them.
-func openToCheck(ctx context.Context, environ []string) (*postgres.Router, error) {
+// openToCheck opens the databases that a check reads, until the caller closes them,
+// and gives what else the environment says.
+func openToCheck(ctx context.Context, environ []string) (*postgres.Router, config.Config, error) {
 	settings, err := config.Load(config.Check, environ)
 	if err != nil {
-		return nil, exitError{exitUsage, fmt.Errorf("the configuration is wrong:\n%w", err)}
+		return nil, config.Config{}, exitError{exitUsage, fmt.Errorf("the configuration is wrong:\n%w", err)}
 	}
 	router, err := postgres.Open(ctx, settings.Postgres())
 	if err != nil {
-		return nil, err
+		return nil, config.Config{}, err
 	}
 	if err := trusted(ctx, router); err != nil {
 		router.Close()
-		return nil, err
+		return nil, config.Config{}, err
 	}
-	return router, nil
+	return router, settings, nil
 }
 
 // trusted refuses databases of which a check would say what isn't so.

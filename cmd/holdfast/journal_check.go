@@ -29,7 +29,7 @@ func newJournalCheck(r *remote) *cobra.Command {
 		Args: tenantOrAll,
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx := command.Context()
-			router, err := openToCheck(ctx, r.environ)
+			router, _, err := openToCheck(ctx, r.environ)
 			if err != nil {
 				return err
 			}

@@ -42,7 +42,7 @@ func newRoot(environ []string) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newSchema(environ), newBench(environ))
 	api := &remote{environ: environ}
-	root.AddCommand(newTenant(api), newPrincipal(api), newKey(api), newClient(api), newOperator(api), newToken(api), newIdentity(api), newLease(api), newJournal(api))
+	root.AddCommand(newTenant(api), newPrincipal(api), newKey(api), newClient(api), newOperator(api), newToken(api), newIdentity(api), newLease(api), newJournal(api), newRecord(api))
 	codeErrors(root)
 	return root
 }

@@ -14,7 +14,7 @@ const (
 	API         Process = "api"
 	Worker      Process = "worker"
 	Schema      Process = "schema" // "holdfast schema …"
-	Check       Process = "check"  // "holdfast identity check" and "holdfast journal check"
+	Check       Process = "check"  // "holdfast identity check", "journal check" and "record check"
 	CommandLine Process = "cli"    // the other commands of "holdfast", which call the API
 )
 

@@ -1,0 +1,123 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
+)
+
+// recordTables are those that have rows of collections.
+var recordTables = []string{
+	"records", "sections_in_sql", "section_chunks", "sections_in_store", "export_entries", "receipts", "fences", "batches", "batch_items", "item_claims",
+}
+
+// strange gives the database of a collection's number, another number of it, and a
+// number of another database.
+func (k *keeper) strange(t testing.TB, collection string) (db *postgres.Database, neighbour, elsewhere domain.Number) {
+	t.Helper()
+	number := numberOf(collection)
+	db = k.router.Database(number)
+	neighbour = db.Numbers[(slices.Index(db.Numbers, number)+1)%len(db.Numbers)]
+	for n := range domain.Number(domain.Numbers) {
+		if k.router.Database(n) != db {
+			return db, neighbour, n
+		}
+	}
+	t.Fatal("there is one database only")
+	return nil, 0, 0
+}
+
+func TestCheck_FindsRowsOfEveryTableInNumbersThatArentTheirCollections(t *testing.T) {
+	t.Parallel()
+	for _, table := range recordTables {
+		t.Run(table, func(t *testing.T) {
+			t.Parallel()
+			format := FormatSQL
+			if table == "sections_in_store" {
+				format = FormatStore
+			}
+			k := newKeeper(t, format)
+			c := k.lived(t, "orders")
+			made, err := k.Collection(t.Context(), k.scope, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			db, neighbour, elsewhere := k.strange(t, c)
+			moved := numberOf(c)
+			for _, at := range []struct {
+				number domain.Number
+				first  string
+			}{
+				{neighbour, "wrong_bucket orders"},
+				{elsewhere, "wrong_database " + made.ID.String()},
+			} {
+				if _, err := k.admin[db.Name].Exec(t.Context(), `UPDATE `+table+` SET number = $1 WHERE number = $2`, at.number, moved); err != nil {
+					t.Fatal(err)
+				}
+				moved = at.number
+				if _, found := k.inspect(t, Checking{Bodies: true}); len(found) == 0 || found[0] != at.first {
+					t.Errorf("found %q, want %s first", found, at.first)
+				}
+			}
+			if table != "records" { // whose absence would be told many times
+				return
+			}
+			var first Violation
+			stop := fmt.Errorf("enough")
+			_, err = k.Check(t.Context(), k.scope.Tenant, Checking{Found: func(v Violation) error { first = v; return stop }})
+			if err != stop || first.Kind != WrongDatabase || first.Number != elsewhere || first.Database != db.Name {
+				t.Errorf("told to stop, the check ended with %v behind %+v", err, first)
+			}
+		})
+	}
+}
+
+func TestCheck_FindsCollectionsWhereTheyMustNotBe(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, FormatSQL)
+	c := k.lived(t, "orders")
+	made, err := k.Collection(t.Context(), k.scope, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, neighbour, elsewhere := k.strange(t, c)
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := k.admin[db.Name].Exec(context.Background(), sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`UPDATE collections SET number = $1`, neighbour)
+	k.finds(t, "wrong_bucket orders", "wrong_bucket orders") // its rows, and itself
+	exec(`UPDATE collections SET number = $1`, elsewhere)
+	k.finds(t, "wrong_bucket orders", "wrong_bucket orders")
+	exec(`DELETE FROM collections`)
+	k.finds(t, "collection_missing "+made.ID.String())
+
+	_, err = k.Check(t.Context(), k.scope.Tenant, Checking{Collection: c, Found: func(Violation) error { return nil }})
+	expectCode(t, err, domain.KindNotFound, "collection_not_found")
+}
+
+// A whole number on a database that doesn't own it, as a move that was broken off
+// leaves it.
+func TestCheck_FindsACollectionOnADatabaseThatDoesntOwnItsNumber(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, FormatSQL)
+	c := k.collection(t, "orders")
+	db, _, elsewhere := k.strange(t, c)
+	other := k.router.Database(elsewhere)
+	_, err := k.admin[other.Name].Exec(t.Context(), `
+INSERT INTO collections VALUES ($1, $2, $3, $4, 1, NULL, $5, 0, 0, 0, $4, now())`,
+		k.scope.Tenant, numberOf(c), c, domain.RandomID[domain.CollectionKind](), DefaultProfile().text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.finds(t, "wrong_database orders")
+	if _, found := k.inspect(t, Checking{Collection: c}); len(found) > 0 {
+		t.Errorf("on %s there is %q", db.Name, found)
+	}
+}

@@ -3,6 +3,7 @@ package tenancy
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -183,7 +184,8 @@ func (s *Sharer[D]) take(key queueKey, q *queue[D]) []*pending[D] {
 		}
 		return nil
 	}
-	batch := q.waiting[:n:n]
+	batch := slices.Clone(q.waiting[:n])
+	clear(q.waiting[:n]) // what was decided is nobody's to keep
 	q.waiting = q.waiting[n:]
 	return batch
 }

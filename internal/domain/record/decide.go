@@ -116,8 +116,7 @@ func (s *Service) decideAll(ctx context.Context, db *postgres.Database, tenant d
 		}
 		f.setUp(s.limits, false)
 		f.decide()
-		f.write(tx)
-		return nil
+		return f.write(ctx, tx)
 	})
 }
 

@@ -10,7 +10,10 @@ import (
 )
 
 // Memory bounds the bytes of bodies that a process holds at once: those of
-// requests on their way in, and those that are verified on their way out.
+// requests on their way in, and those that are verified on their way out. What a
+// body is copied to while it goes to the database or comes from there isn't
+// counted: the driver's buffers have up to twice the bytes of the bodies that are
+// under way. Those of the object store are small.
 type Memory struct {
 	total int64
 	free  *semaphore.Weighted

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -51,9 +52,9 @@ ON CONFLICT (tenant_id, number, collection_id, item_key, section) DO UPDATE
  WHERE s.export_sequence < excluded.export_sequence`
 
 const (
-	sqlWriteChunks = `
+	sqlWriteChunk = `
 INSERT INTO section_chunks (tenant_id, number, collection_id, item_key, section, ordinal, content)
-SELECT $1, $2, $3, $4, $5, n.ordinal - 1, n.content FROM unnest($6::bytea[]) WITH ORDINALITY AS n (content, ordinal)`
+VALUES ($1, $2, $3, $4, $5, $6, $7)`
 	sqlRemoveChunks = `
 DELETE FROM section_chunks s
  WHERE s.tenant_id = $1 AND s.number = $2 AND s.collection_id = $3 AND s.item_key = $4 AND s.section = $5`
@@ -87,15 +88,20 @@ ON CONFLICT (tenant_id, number, collection_id, fence_key) DO UPDATE
    SET fence_revision = excluded.fence_revision, item_key = excluded.item_key, content = excluded.content, updated_at = excluded.updated_at
  WHERE f.fence_revision < excluded.fence_revision`
 
-// write queues what the decisions changed.
-func (f *flush) write(tx *tenancy.Tx) {
+// write queues what the decisions changed, and sends chunks ahead: the driver
+// copies what is queued, and holds it until it is sent.
+func (f *flush) write(ctx context.Context, tx *tenancy.Tx) error {
 	var w writes
 	for _, t := range f.collections {
 		if c := t.locked; c != nil {
 			c.queue(tx, &w)
 		}
 	}
+	if err := w.sendChunks(ctx, tx); err != nil {
+		return err
+	}
 	w.queue(tx)
+	return nil
 }
 
 // queue queues what changed in one collection, one row after the other, and
@@ -155,7 +161,7 @@ func (c *locked) queueSection(tx *tenancy.Tx, w *writes, t *tuple, s *slot) {
 		c.rowIdentity++
 		w.inSQL.add(c, t, s)
 		if s.place.chunked {
-			tx.Queue(sqlWriteChunks, number, c.id, t.key, s.Name, chunks(s.body))
+			w.chunked = append(w.chunked, chunkedSection{c, t.key, s})
 		}
 	case FormatStore:
 		if s.stood.place.format == FormatSQL {
@@ -173,8 +179,36 @@ func chunks(body []byte) (all [][]byte) {
 	return append(all, body)
 }
 
+// chunkedSection is a section whose body goes into chunks.
+type chunkedSection struct {
+	in  *locked
+	key string
+	*slot
+}
+
+// maxUnsent is how many bytes of chunks are queued before they are sent.
+const maxUnsent = 1 << 20
+
+func (w *writes) sendChunks(ctx context.Context, tx *tenancy.Tx) error {
+	unsent := 0
+	for _, s := range w.chunked {
+		for ordinal, chunk := range chunks(s.body) {
+			tx.Queue(sqlWriteChunk, int16(s.in.number), s.in.id, s.key, s.Name, ordinal, chunk)
+			if unsent += len(chunk); unsent < maxUnsent {
+				continue
+			}
+			if err := tx.Send(ctx); err != nil {
+				return err
+			}
+			unsent = 0
+		}
+	}
+	return nil
+}
+
 // writes are rows as columns, for unnest.
 type writes struct {
+	chunked  []chunkedSection
 	records  recordColumns
 	inSQL    inSQLColumns
 	inStore  inStoreColumns

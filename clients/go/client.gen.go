@@ -3161,7 +3161,7 @@ type PutRecordParams struct {
 
 // GetBodyParams defines parameters for GetBody.
 type GetBodyParams struct {
-	// Range One or several ranges of bytes (RFC 9110, section 14). What can't be read as such is ignored.
+	// Range One or several ranges of bytes (RFC 9110, section 14). Another unit is ignored.
 	Range *string `json:"Range,omitempty"`
 
 	// IfRange The ETag of the body that the ranges are of; all of another is sent.

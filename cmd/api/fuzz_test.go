@@ -81,7 +81,7 @@ func mutatePath(t *rapid.T, x *exchange) {
 }
 
 func mutateQuery(t *rapid.T, x *exchange) {
-	names := []string{"x", "limit", "cursor", "status"}
+	names := []string{"x", "limit", "cursor", "status", "include"}
 	for _, p := range x.op.parameters() {
 		names = append(names, p.Value.Name)
 	}
@@ -93,10 +93,12 @@ func mutateQuery(t *rapid.T, x *exchange) {
 }
 
 func mutateHeader(t *rapid.T, x *exchange) {
-	name := rapid.SampledFrom([]string{"If-Match", "Idempotency-Key", "Content-Type", "Content-Encoding", "X-Request-Id", "Traceparent", "Accept", "Holdfast-Lease", "Last-Event-ID"}).Draw(t, "header")
+	name := rapid.SampledFrom([]string{"If-Match", "Idempotency-Key", "Content-Type", "Content-Encoding", "X-Request-Id", "Traceparent", "Accept", "Holdfast-Lease", "Last-Event-ID",
+		"If-None-Match", "Range", "If-Range"}).Draw(t, "header")
 	value := rapid.OneOf(
 		rapid.SampledFrom([]string{"", "*", `"1"`, `W/"1"`, `"1", "2"`, `"`, "application/json", "application/merge-patch+json",
-			"text/plain", "application/x-ndjson", "1.x", "2.wVJ5", "application/json; charset=utf-16", "gzip", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}),
+			"text/plain", "application/x-ndjson", "1.x", "2.wVJ5", "multipart/form-data; boundary=x",
+			"multipart/form-data", "bytes=0-0", "bytes=-1", "bytes=9-", "bytes=0-0,2-3", "application/json; charset=utf-16", "gzip", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}),
 		rapid.StringMatching(`[ -~]{0,300}`),
 	).Draw(t, "value")
 	if rapid.Bool().Draw(t, "twice") {

@@ -25,7 +25,8 @@ type subject struct {
 	client           string // the owner's
 	device           string // the owner's; nobody has approved it
 	world            string // the owner's; the coordinator holds it
-	collection       string // the owner's, in the object store
+	collection       string // the owner's, in the object store; the neighbour has one of this name
+	ownersOnly       string // another, which only the owner has
 	key              string // of a record of the collection
 	ownerToken       string
 	neighbourToken   string
@@ -45,6 +46,10 @@ func newSubject(t testing.TB, changes ...string) *subject {
 	s.device = s.newDevice(t).ID
 	s.world = s.newWorld(t, "north-7")
 	s.collection = s.newCollection(t, "orders")
+	s.ownersOnly = s.newCollection(t, "owners-only")
+	if _, err := connect(t, s.api, s.neighbour.key).PutCollectionWithResponse(t.Context(), s.collection, holdfast.NewCollection{}); err != nil {
+		t.Fatal(err)
+	}
 	s.key = s.newRecord(t, theKey, theReceipt)
 	s.ownerToken, s.neighbourToken = s.buyToken(t, s.owner.key), s.buyToken(t, s.neighbour.key)
 	s.operatorToken = s.buyToken(t, s.operatorKey)

@@ -94,8 +94,9 @@ type bodyAnswer struct {
 func (b *bodyAnswer) VisitGetBodyResponse(w http.ResponseWriter) error {
 	setBodyHeaders(w.Header(), &b.section)
 	asked := &http.Request{Method: http.MethodGet, Header: http.Header{}}
-	if ranges := b.params.Range; ranges != nil {
-		asked.Header.Set("Range", *ranges)
+	// A unit that isn't known is ignored (RFC 9110, section 14.2).
+	if ranges := orZero(b.params.Range); strings.HasPrefix(ranges, "bytes=") {
+		asked.Header.Set("Range", ranges)
 	}
 	if validator := b.params.IfRange; validator != nil {
 		asked.Header.Set("If-Range", *validator)
@@ -103,10 +104,13 @@ func (b *bodyAnswer) VisitGetBodyResponse(w http.ResponseWriter) error {
 	answer := &rangeAnswer{ResponseWriter: w}
 	http.ServeContent(answer, asked, "", time.Time{}, bytes.NewReader(b.section.Body))
 	if answer.unsatisfiable {
-		w.Header().Del("Content-Disposition")
+		for _, name := range []string{"Content-Type", "Content-Disposition"} { // the body's, or net/http's
+			w.Header().Del(name)
+		}
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", b.section.Length))
 		return &problem{
 			status: http.StatusRequestedRangeNotSatisfiable, code: "range_not_satisfiable",
-			detail: "The body has none of the bytes in Range; Content-Range tells how long it is.",
+			detail: "Range names no bytes that the body has; Content-Range tells how long it is.",
 		}
 	}
 	return answer.err

@@ -48,6 +48,15 @@ WITH RECURSIVE step AS (
                   WHERE t.tenant_id = $1 AND (t.number, t.collection_id) > (s.number, s.collection_id) ORDER BY t.tenant_id, t.number, t.collection_id LIMIT 1)
                 UNION ALL
                 (SELECT t.number, t.collection_id FROM item_claims t
+                  WHERE t.tenant_id = $1 AND (t.number, t.collection_id) > (s.number, s.collection_id) ORDER BY t.tenant_id, t.number, t.collection_id LIMIT 1)
+                UNION ALL
+                (SELECT t.number, t.collection_id FROM snapshots t
+                  WHERE t.tenant_id = $1 AND (t.number, t.collection_id) > (s.number, s.collection_id) ORDER BY t.tenant_id, t.number, t.collection_id LIMIT 1)
+                UNION ALL
+                (SELECT t.number, t.collection_id FROM snapshot_parts t
+                  WHERE t.tenant_id = $1 AND (t.number, t.collection_id) > (s.number, s.collection_id) ORDER BY t.tenant_id, t.number, t.collection_id LIMIT 1)
+                UNION ALL
+                (SELECT t.number, t.collection_id FROM object_counts t
                   WHERE t.tenant_id = $1 AND (t.number, t.collection_id) > (s.number, s.collection_id) ORDER BY t.tenant_id, t.number, t.collection_id LIMIT 1)) p
          ORDER BY p.number, p.collection_id LIMIT 1) n
      WHERE s.nth < $4)

@@ -22,4 +22,5 @@
 //	export                      the feed of changes
 //	batch…                      items that a producer claims to work on
 //	store, lifecycle            the object store as this package needs it
+//	check…                      all of that, held to what must be true of it
 package record

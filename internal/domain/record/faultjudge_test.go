@@ -35,8 +35,8 @@ SELECT coalesce(b.item_key, k.item_key)
  WHERE b.chunks IS DISTINCT FROM k.chunks OR b.chunks IS DISTINCT FROM k.ordinals OR b.length IS DISTINCT FROM k.length`,
 	"a claim of no open batch": mine + `
 SELECT i.item_key FROM item_claims i NATURAL JOIN id
- WHERE NOT EXISTS (SELECT FROM batch_items b NATURAL JOIN batches o
-                    WHERE b.tenant_id = i.tenant_id AND b.number = i.number AND b.collection_id = i.collection_id AND b.batch_id = i.batch_id
+ WHERE NOT EXISTS (SELECT FROM batch_items b JOIN batches o USING (tenant_id, number, collection_id, batch_id)
+                    WHERE tenant_id = i.tenant_id AND number = i.number AND collection_id = i.collection_id AND batch_id = i.batch_id
                       AND b.item_key = i.item_key AND b.generation = i.generation AND b.outcome IS NULL AND o.completed_at IS NULL)`,
 }
 

@@ -258,3 +258,12 @@ func (k *keeper) fill(t testing.TB, l *ledger, collection string, records, size 
 		l.add(k.publish(t, collection, Publication{Key: fmt.Sprintf("item/%05d", i), Bodies: map[string][]byte{"items": body}, Expect: Expectation{Absent: true}}))
 	}
 }
+
+// gate puts the tenant's gates into a state.
+func (k *keeper) gate(t testing.TB, state string) {
+	t.Helper()
+	gate := tenancy.GateState{State: state, Layout: domain.Layout, IdentityState: "open", RecordFormat: k.format}
+	if err := tenancy.NewGates(k.router).Set(t.Context(), k.scope.Tenant, gate); err != nil {
+		t.Fatal(err)
+	}
+}

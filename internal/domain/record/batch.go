@@ -91,6 +91,8 @@ type itemClaim struct {
 	changed, removed bool
 }
 
+// sqlReadBatches: the OFFSET keeps the planner from joining the items in another
+// order than by their batches.
 const sqlReadBatches = `
 SELECT p.ordinal, b.batch_id, b.owner, b.principal_id, b.generation, b.term_seconds, b.created_at, b.touched_at, b.completed_at,
        i.item_key, i.generation, i.expires_at, i.outcome, h.batch_id, h.generation, h.expires_at` + ofNames + `
@@ -99,7 +101,7 @@ SELECT p.ordinal, b.batch_id, b.owner, b.principal_id, b.generation, b.term_seco
                         AND b.batch_id = p.name LIMIT 1) b
  CROSS JOIN LATERAL (SELECT i.* FROM batch_items i
                       WHERE i.tenant_id = $1 AND i.number = p.number AND i.collection_id = c.collection_id
-                        AND i.batch_id = p.name) i
+                        AND i.batch_id = p.name OFFSET 0) i
   LEFT JOIN LATERAL (SELECT h.* FROM item_claims h
                       WHERE h.tenant_id = $1 AND h.number = p.number AND h.collection_id = c.collection_id
                         AND h.item_key = i.item_key LIMIT 1) h ON true`

@@ -92,11 +92,13 @@ SELECT c.collection_id, r.revision, ` + sectionColumns + `, coalesce(b.whole, fa
  CROSS JOIN LATERAL (SELECT r.* FROM records r
                       WHERE r.tenant_id = $1 AND r.number = c.number AND r.collection_id = c.collection_id AND r.item_key = $4 LIMIT 1) r
  CROSS JOIN LATERAL ` + sectionsOfBoth + ` s
-  LEFT JOIN LATERAL (` + contentInSQL + `) b ON s.format = 1 AND s.live AND s.length <= $6
+  LEFT JOIN LATERAL (` + contentInSQL + ` WHERE s.format = 1 AND s.live AND s.length <= $6 LIMIT 1) b ON true
  WHERE s.section = $5`
 
 // contentInSQL is the content of a section s of a record r, and whether it is as
-// long as it says: the lengths of its parts are known without reading them.
+// long as it says: the lengths of its parts are known without reading them. Behind
+// it comes WHERE, of which sections it is wanted, and LIMIT 1: without that the
+// planner makes the condition one of the join around it, and reads them all.
 const contentInSQL = `
 SELECT coalesce(i.size, k.size, 0) = s.length AS whole,
        CASE WHEN i.size = s.length THEN (SELECT b.content FROM sections_in_sql b

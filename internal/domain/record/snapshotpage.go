@@ -27,7 +27,7 @@ SELECT s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false),
          CROSS JOIN LATERAL ` + sectionsOfBoth + ` s
          WHERE r.item_key > $4 OR s.section > $5) s
  CROSS JOIN LATERAL (SELECT s.number, s.collection_id, s.item_key) r
-  LEFT JOIN LATERAL (` + contentInSQL + `) b ON s.format = 1 AND s.live AND (s.place = 1 OR s.before + s.length <= $7)
+  LEFT JOIN LATERAL (` + contentInSQL + ` WHERE s.format = 1 AND s.live AND (s.place = 1 OR s.before + s.length <= $7) LIMIT 1) b ON true
  WHERE s.place <= $6 AND (s.place <= 2 OR s.before <= $7)
  ORDER BY s.item_key, s.section`
 
@@ -56,7 +56,7 @@ SELECT s.counter, s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.who
          CROSS JOIN LATERAL ` + sectionsOfBoth + ` s
          WHERE s.section = e.section) s
  CROSS JOIN LATERAL (SELECT s.number, s.collection_id, s.item_key) r
-  LEFT JOIN LATERAL (` + contentInSQL + `) b ON s.format = 1 AND s.live AND (s.place = 1 OR s.before + s.length <= $7)
+  LEFT JOIN LATERAL (` + contentInSQL + ` WHERE s.format = 1 AND s.live AND (s.place = 1 OR s.before + s.length <= $7) LIMIT 1) b ON true
  WHERE s.place <= 2 OR s.before <= $7
  ORDER BY s.export_sequence`
 

@@ -63,15 +63,11 @@ DELETE FROM sections_in_sql s
  WHERE s.tenant_id = $1 AND s.number = $2 AND s.collection_id = $3 AND s.item_key = $4 AND s.section = $5`
 )
 
-// sqlRemoveExports finds the rows by their keys first: nobody else changes them
-// under the collection's lock.
-const sqlRemoveExports = `
+// sqlRemoveExport is of one place only: a join with many is planned on an empty
+// table as a walk through all that the tenant has, and stays so as it grows.
+const sqlRemoveExport = `
 DELETE FROM export_entries e
- WHERE e.tenant_id = $1 AND e.ctid = ANY (ARRAY(
-       SELECT e.ctid FROM unnest($2::smallint[], $3::uuid[], $4::text[], $5::bigint[]) AS p (number, collection_id, section, export_sequence)
-        CROSS JOIN LATERAL (SELECT e.ctid FROM export_entries e
-                             WHERE e.tenant_id = $1 AND e.number = p.number AND e.collection_id = p.collection_id
-                               AND e.section = p.section AND e.export_sequence = p.export_sequence LIMIT 1) e))`
+ WHERE e.tenant_id = $1 AND e.number = $2 AND e.collection_id = $3 AND e.section = $4 AND e.export_sequence = $5`
 
 const sqlWriteExports = `
 INSERT INTO export_entries (tenant_id, number, collection_id, section, export_sequence, item_key)
@@ -169,6 +165,9 @@ func (c *locked) queueSection(tx *tenancy.Tx, w *writes, t *tuple, s *slot) {
 		}
 		w.inStore.add(c, t, s)
 	}
+	if s.stood.Sequence != 0 {
+		tx.Queue(sqlRemoveExport, number, c.id, s.Name, s.stood.Sequence)
+	}
 	w.exports.add(c, t, s)
 }
 
@@ -227,9 +226,6 @@ func (w *writes) queue(tx *tenancy.Tx) {
 	if c := &w.inStore; len(c.keys) > 0 {
 		tx.Queue(sqlWriteInStore, c.numbers, c.ids, c.keys, c.sections, c.live, c.digests, c.lengths, c.generations,
 			c.producers, c.sequences, c.updated)
-	}
-	if c := &w.exports; len(c.old.sections) > 0 {
-		tx.Queue(sqlRemoveExports, c.old.numbers, c.old.ids, c.old.sections, c.old.sequences)
 	}
 	if c := &w.exports; len(c.sections) > 0 {
 		tx.Queue(sqlWriteExports, c.numbers, c.ids, c.sections, c.sequences, c.keys)
@@ -331,11 +327,6 @@ type exportColumns struct {
 	inCollections
 	sections, keys []string
 	sequences      []int64
-	old            struct {
-		inCollections
-		sections  []string
-		sequences []int64
-	}
 }
 
 func (r *exportColumns) add(c *locked, t *tuple, s *slot) {
@@ -343,11 +334,6 @@ func (r *exportColumns) add(c *locked, t *tuple, s *slot) {
 	r.sections = append(r.sections, s.Name)
 	r.keys = append(r.keys, t.key)
 	r.sequences = append(r.sequences, s.Sequence)
-	if s.stood.Sequence != 0 {
-		r.old.inCollections.add(c)
-		r.old.sections = append(r.old.sections, s.Name)
-		r.old.sequences = append(r.old.sequences, s.stood.Sequence)
-	}
 }
 
 type receiptColumns struct {

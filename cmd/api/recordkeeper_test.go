@@ -2,8 +2,9 @@ package main
 
 import (
 	"bytes"
-	"encoding/base64"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -41,7 +42,7 @@ func newKeeper(t testing.TB, format int16) *keeper {
 	}
 	k.token = k.buyToken(t, k.owner.key)
 	k.ordered = k.api.url + "/v1/collections/orders"
-	if made := k.ask(t, "PUT", "", `{}`); made.status != http.StatusCreated || !strings.Contains(made.text(), `"record_format":`+string(rune('0'+format))) {
+	if made := k.ask(t, "PUT", "", `{}`); made.status != http.StatusCreated || !strings.Contains(made.text(), fmt.Sprintf(`"record_format":%d`, format)) {
 		t.Fatalf("no collection: %d %s", made.status, made.body)
 	}
 	return k
@@ -154,7 +155,7 @@ func publication(operation string, bodies map[string]string) string {
 // create publishes a record that must be new.
 func (k *keeper) create(t testing.TB, key string, bodies map[string]string) holdfast.Receipt {
 	t.Helper()
-	made := k.ask(t, "PUT", at(key), publication("create "+base64.RawURLEncoding.EncodeToString([]byte(key)), bodies), "If-None-Match: *")
+	made := k.ask(t, "PUT", at(key), publication(fmt.Sprintf("create %x", sha256.Sum256([]byte(key))), bodies), "If-None-Match: *")
 	if made.status != http.StatusOK {
 		t.Fatalf("%q is not created: %d %s", key, made.status, made.body)
 	}

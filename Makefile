@@ -22,6 +22,7 @@ crash: devstack ## kill the database again and again, and judge the histories of
 bench: build ## the product beside its references, as ratios
 	bin/devstack run --databases 1 -- bin/holdfast bench identity
 	bin/devstack run --databases 1 -- bin/holdfast bench lease
+	bin/devstack run --databases 1 -- bin/holdfast bench records
 
 lint: ## format, vet, staticcheck, and the API's description
 	@! gofmt -l . | grep . || (echo "gofmt -w these files"; exit 1)

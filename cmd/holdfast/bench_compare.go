@@ -27,6 +27,14 @@ func newBenchLease(environ []string) *cobra.Command {
 	return command
 }
 
+func newBenchRecords(environ []string) *cobra.Command {
+	var options bench.RecordOptions
+	command := newComparison("records", "Measure what producers and readers of records do most, in both formats", environ, &options.Options,
+		func(ctx context.Context) ([]bench.Outcome, error) { return bench.Records(ctx, options) })
+	command.Flags().IntVar(&options.Records, "records", 4_000, "records to read from, in each format")
+	return command
+}
+
 // newComparison is a command that measures and prints outcomes. The options are
 // its flags'.
 func newComparison(name, short string, environ []string, options *bench.Options, measure func(context.Context) ([]bench.Outcome, error)) *cobra.Command {
@@ -49,7 +57,7 @@ func newComparison(name, short string, environ []string, options *bench.Options,
 	command.Flags().IntVar(&options.Rounds, "rounds", 5, "rounds that count; each measures all sides")
 	command.Flags().DurationVar(&options.Length, "length", 5*time.Second, "of one side of a round, in whole seconds")
 	command.Flags().StringVar(&options.Only, "only", "", "measure only what has this in its name")
-	command.Flags().StringVar(&options.Profile, "profile", "", "a folder for CPU profiles of the API")
+	command.Flags().StringVar(&options.Profile, "profile", "", "a folder for profiles of the API, of CPU and of allocations")
 	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return command
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/bench"
 )
 
-// outcomeValue is an outcome for scripts. Commits, syncs and allocations are those
-// of one operation.
+// outcomeValue is an outcome for scripts. Commits, syncs, allocations and the API's
+// CPU are those of one operation.
 type outcomeValue struct {
 	What        string           `json:"what"`
 	Product     string           `json:"product"`
@@ -21,6 +21,8 @@ type outcomeValue struct {
 	Commits     float64          `json:"commits"`
 	Syncs       *float64         `json:"syncs"` // null where the server doesn't tell
 	Allocations float64          `json:"allocations"`
+	CPU         *float64         `json:"cpu_us"`       // null where the system doesn't tell
+	Memory      int64            `json:"memory_bytes"` // 0 where the system doesn't tell
 	References  []referenceValue `json:"references"`
 }
 
@@ -39,10 +41,13 @@ func outcomesAnswer(outcomes []bench.Outcome) answer {
 	for i, o := range outcomes {
 		values[i] = outcomeValue{
 			What: o.What, Product: o.Product, Rate: o.Rate, P50: milliseconds(o.P50), P99: milliseconds(o.P99),
-			Commits: o.Cost.Commits, Allocations: o.Cost.Allocations, References: []referenceValue{},
+			Commits: o.Cost.Commits, Allocations: o.Cost.Allocations, Memory: o.Cost.Memory, References: []referenceValue{},
 		}
 		if !math.IsNaN(o.Cost.Syncs) {
 			values[i].Syncs = &o.Cost.Syncs
+		}
+		if cpu := o.Cost.CPU * 1e6; !math.IsNaN(cpu) {
+			values[i].CPU = &cpu
 		}
 		for _, a := range o.Against {
 			values[i].References = append(values[i].References, referenceValue{a.Name, a.What, a.Rate, a.Ratio(), a.Ratios, a.AtLeast, a.Reached()})
@@ -56,10 +61,10 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // writeOutcomes writes a line for each reference, and one for a product without.
 func writeOutcomes(out io.Writer, outcomes []bench.Outcome) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "what\tagainst\tratio\tat least\treached\tproduct/s\treference/s\tp50\tp99\tcommits\tsyncs\tallocations\tratios of the rounds\t")
+	fmt.Fprintln(table, "what\tagainst\tratio\tat least\treached\tproduct/s\treference/s\tp50\tp99\tcommits\tsyncs\tallocations\tCPU\tMiB\tratios of the rounds\t")
 	for _, o := range outcomes {
-		times := fmt.Sprintf("%v\t%v\t%.3f\t%.3f\t%.0f", o.P50.Round(10*time.Microsecond), o.P99.Round(10*time.Microsecond),
-			o.Cost.Commits, o.Cost.Syncs, o.Cost.Allocations)
+		times := fmt.Sprintf("%v\t%v\t%.3f\t%.3f\t%.0f\t%.0f µs\t%d", o.P50.Round(10*time.Microsecond), o.P99.Round(10*time.Microsecond),
+			o.Cost.Commits, o.Cost.Syncs, o.Cost.Allocations, o.Cost.CPU*1e6, o.Cost.Memory>>20)
 		if len(o.Against) == 0 {
 			fmt.Fprintf(table, "%s\t\t\t\t\t%.0f\t\t%s\t\t\n", o.What, o.Rate, times)
 		}
@@ -68,7 +73,7 @@ func writeOutcomes(out io.Writer, outcomes []bench.Outcome) error {
 		}
 	}
 	table.Flush()
-	fmt.Fprintln(out, "Commits, syncs of the database's log, and the API's allocations are those of one operation of the product.")
+	fmt.Fprintln(out, "Commits, syncs of the database's log, and the API's allocations and CPU are those of one operation of the product; MiB is the most memory that the API had over what it had when idle.")
 	for _, o := range outcomes {
 		fmt.Fprintf(out, "%s: %s\n", o.What, o.Product)
 		for _, a := range o.Against {

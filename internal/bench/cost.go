@@ -17,11 +17,15 @@ type counters struct {
 	commits     float64 // transactions of the data database
 	syncs       float64 // of the database server's log; NaN where it can't be told
 	allocations float64 // of the API
+	cpu         float64 // seconds that the API took; NaN where it can't be told
 }
 
-// Cost is what one operation of the product takes.
+// Cost is what one operation of the product takes, and the most memory that the
+// API has had meanwhile beyond what it had before any load.
 type Cost struct {
 	Commits, Syncs, Allocations float64
+	CPU                         float64 // seconds of the API's; NaN where the system doesn't tell
+	Memory                      int64   // bytes resident; 0 where the system doesn't tell
 }
 
 func (after counters) since(before counters, operations int) Cost {
@@ -30,6 +34,7 @@ func (after counters) since(before counters, operations int) Cost {
 		Commits:     (after.commits - before.commits) / n,
 		Syncs:       (after.syncs - before.syncs) / n,
 		Allocations: (after.allocations - before.allocations) / n,
+		CPU:         (after.cpu - before.cpu) / n,
 	}
 }
 
@@ -56,6 +61,7 @@ func (s *stack) count(ctx context.Context) (c counters, err error) {
 	if err := s.owner.SendBatch(ctx, batch).Close(); err != nil {
 		return c, err
 	}
+	c.cpu = s.usage().cpu()
 	c.allocations, err = s.allocations(ctx)
 	return c, err
 }
@@ -91,12 +97,15 @@ func (s *stack) counted(r round, cost *Cost) round {
 		if err != nil {
 			return Result{}, err
 		}
+		s.usage().forgetPeak()
 		result, err := r(ctx, length)
 		if err != nil {
 			return result, err
 		}
+		memory := max(s.usage().peak()-s.idle, 0)
 		after, err := s.count(ctx)
 		*cost = after.since(before, result.Operations)
+		cost.Memory = memory
 		return result, err
 	}
 }

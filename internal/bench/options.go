@@ -15,7 +15,7 @@ type Options struct {
 	Rounds  int           // that count; each measures all sides
 	Length  time.Duration // of one side of a round; whole seconds
 	Only    string        // measures only what has this in its name; "" for all
-	Profile string        // a folder for CPU profiles of the API, one a comparison; "" for none
+	Profile string        // a folder for profiles of the API, two a comparison: CPU and allocations; "" for none
 	Log     io.Writer     // of the processes it starts
 	Note    func(format string, args ...any)
 }
@@ -37,10 +37,14 @@ func (o Options) measure(ctx context.Context, s *stack, comparisons []Comparison
 			continue
 		}
 		o.Note("measuring: %s", c.What)
+		// A token lives a quarter of an hour, and all comparisons together longer.
+		if err := s.tenant.logIn(ctx, s.key); err != nil {
+			return outcomes, err
+		}
 		var cost Cost
 		c.product = s.counted(c.product, &cost)
 		if o.Profile != "" {
-			c.product = s.profiled(c.product, filepath.Join(o.Profile, strings.ReplaceAll(c.What, " ", "-")+".pprof"))
+			c.product = s.profiled(c.product, filepath.Join(o.Profile, strings.ReplaceAll(c.What, " ", "-")))
 		}
 		outcome, err := c.run(ctx, o.Rounds, o.Length)
 		if err != nil {

@@ -7,24 +7,28 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// profiled takes a CPU profile of the API over each round; the last one stays.
-// It costs a few percent, so ratios are measured without.
-func (s *stack) profiled(r round, file string) round {
+// profiled takes profiles of the API over each round, of CPU and of allocations,
+// into files whose names begin with name; the last round's stay. It costs a few
+// percent, so ratios are measured without.
+func (s *stack) profiled(r round, name string) round {
 	return func(ctx context.Context, length time.Duration) (Result, error) {
-		taken := make(chan error, 1)
-		go func() { taken <- s.takeProfile(ctx, length, file) }()
+		var taken errgroup.Group
+		taken.Go(func() error { return s.takeProfile(ctx, "profile", length, name+".pprof") })
+		taken.Go(func() error { return s.takeProfile(ctx, "allocs", length, name+".allocs.pprof") })
 		result, err := r(ctx, length)
-		if failed := <-taken; err == nil {
+		if failed := taken.Wait(); err == nil {
 			err = failed
 		}
 		return result, err
 	}
 }
 
-func (s *stack) takeProfile(ctx context.Context, length time.Duration, file string) error {
-	url := fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", s.private.base, int(length.Seconds()))
+func (s *stack) takeProfile(ctx context.Context, kind string, length time.Duration, file string) error {
+	url := fmt.Sprintf("%s/debug/pprof/%s?seconds=%d", s.private.base, kind, int(length.Seconds()))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err

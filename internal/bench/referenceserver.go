@@ -25,8 +25,8 @@ func startReference(ctx context.Context, log io.Writer) (*launch.Process, error)
 }
 
 // ServeReference is the bare handlers that requests are compared with: Echo, one
-// read by primary key as JSON, one update that doesn't wait for the disk, or a
-// page of a journal. It serves on a free port, which it tells, until the context
+// read by primary key as JSON, one update that doesn't wait for the disk, a body,
+// or a page of a journal. It serves on a free port, which it tells, until the context
 // ends.
 func ServeReference(ctx context.Context, environ []string, ready func(address string)) error {
 	c, err := config.Load(config.Schema, environ)
@@ -66,6 +66,7 @@ func ServeReference(ctx context.Context, environ []string, ready func(address st
 		return c.NoContent(http.StatusNoContent)
 	})
 	serveJournal(e, pool)
+	serveBodies(e, pool)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

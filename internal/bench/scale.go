@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"regexp"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -48,7 +46,7 @@ func Scale(ctx context.Context, o ScaleOptions, told func(Stage)) error {
 		return err
 	}
 	defer s.close()
-	told(Stage{What: "idle", Memory: s.memory(), Elapsed: 1})
+	told(Stage{What: "idle", Memory: s.usage().peak(), Elapsed: 1})
 	var listed []listedAccount
 	stages := []struct {
 		what string
@@ -67,7 +65,7 @@ func Scale(ctx context.Context, o ScaleOptions, told func(Stage)) error {
 		if n != o.Accounts {
 			return fmt.Errorf("%d accounts were %s, not %d", n, stage.what, o.Accounts)
 		}
-		told(Stage{stage.what, n, time.Since(began), s.memory()})
+		told(Stage{stage.what, n, time.Since(began), s.usage().peak()})
 	}
 	return s.demandClaims(ctx, o.Accounts)
 }
@@ -155,20 +153,4 @@ func (s *stack) demandClaims(ctx context.Context, accounts int) error {
 		err = fmt.Errorf("%d claims are left, %d of them of quarantined handles, and %d accounts were deleted", all, quarantined, accounts)
 	}
 	return err
-}
-
-// peakMemory is a line of Linux's account of a process.
-var peakMemory = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
-
-func (s *stack) memory() int64 {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.api.PID()))
-	if err != nil {
-		return 0
-	}
-	found := peakMemory.FindSubmatch(status)
-	if found == nil {
-		return 0
-	}
-	kilobytes, _ := strconv.ParseInt(string(found[1]), 10, 64)
-	return kilobytes << 10
 }

@@ -20,12 +20,16 @@ import (
 
 // stack is an API process over the configured databases, and a tenant's token.
 type stack struct {
-	api     *launch.Process
-	private *client // the API's private port
-	tenant  *client // calls as a principal of the tenant
-	oauth   string  // the tenant's public client
-	owner   *pgxpool.Pool
-	config  config.Config
+	api      *launch.Process
+	private  *client // the API's private port
+	operator *client
+	tenantID string
+	tenant   *client // calls as a principal of the tenant
+	key      string  // the principal's
+	oauth    string  // the tenant's public client
+	owner    *pgxpool.Pool
+	config   config.Config
+	idle     int64 // bytes that the API had resident before there was any load
 }
 
 // newStack makes the schema, starts the API and makes a tenant.
@@ -58,11 +62,15 @@ func newStack(ctx context.Context, environ []string, callers int, log io.Writer)
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	if s.tenant, s.oauth, err = newTenant(ctx, "http://"+s.api.Address, variable(environ, "HOLDFAST_OPERATOR_KEY"), callers); err != nil {
+	if err := s.makeTenant(ctx, "http://"+s.api.Address, variable(environ, "HOLDFAST_OPERATOR_KEY"), callers); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
+	s.idle = s.usage().resident()
 	return s, nil
 }
+
+// usage is the API's.
+func (s *stack) usage() usage { return usage(s.api.PID()) }
 
 func (s *stack) close() error {
 	s.owner.Close()
@@ -101,40 +109,43 @@ func openOwner(ctx context.Context, c config.Config) (*pgxpool.Pool, error) {
 }
 
 // tenantScopes are what the principal may do whose calls are measured.
-var tenantScopes = []string{"identity:read", "identity:write", "lease:read", "lease:append", "lease:hold", "lease:admin"}
+var tenantScopes = []string{
+	"identity:read", "identity:write", "lease:read", "lease:append", "lease:hold", "lease:admin", "record:read", "record:write",
+}
 
-// newTenant makes a tenant as the first operator, a client that calls as a
-// principal of it, and a public OAuth client, whose id it gives.
-func newTenant(ctx context.Context, base, operatorKey string, callers int) (*client, string, error) {
-	operator := newClient(base, 1)
-	if err := operator.logIn(ctx, operatorKey); err != nil {
-		return nil, "", err
+// makeTenant makes a tenant as the first operator, a client that calls as a
+// principal of it, and a public OAuth client.
+func (s *stack) makeTenant(ctx context.Context, base, operatorKey string, callers int) error {
+	s.operator = newClient(base, 1)
+	if err := s.operator.logIn(ctx, operatorKey); err != nil {
+		return err
 	}
 	var tenant, principal, public struct {
 		ID string `json:"id"`
 	}
 	name := map[string]any{"name": "bench-" + strings.ToLower(randomText(8))}
-	if err := operator.call(ctx, http.MethodPost, "/v1/tenants", name, http.StatusCreated, &tenant); err != nil {
-		return nil, "", err
+	if err := s.operator.call(ctx, http.MethodPost, "/v1/tenants", name, http.StatusCreated, &tenant); err != nil {
+		return err
 	}
 	app := map[string]any{"name": "bench", "scopes": []string{"play"}, "verification_uri": "https://example.com/device"}
-	if err := operator.call(ctx, http.MethodPost, "/v1/tenants/"+tenant.ID+"/clients", app, http.StatusCreated, &public); err != nil {
-		return nil, "", err
+	if err := s.operator.call(ctx, http.MethodPost, "/v1/tenants/"+tenant.ID+"/clients", app, http.StatusCreated, &public); err != nil {
+		return err
 	}
 	principals := "/v1/tenants/" + tenant.ID + "/principals"
 	asked := map[string]any{"name": "bench", "scopes": tenantScopes}
-	if err := operator.call(ctx, http.MethodPost, principals, asked, http.StatusCreated, &principal); err != nil {
-		return nil, "", err
+	if err := s.operator.call(ctx, http.MethodPost, principals, asked, http.StatusCreated, &principal); err != nil {
+		return err
 	}
 	var key struct {
 		Key string `json:"api_key"`
 	}
 	keys := principals + "/" + principal.ID + "/api-keys"
-	if err := operator.call(ctx, http.MethodPost, keys, map[string]any{"label": "bench"}, http.StatusCreated, &key); err != nil {
-		return nil, "", err
+	if err := s.operator.call(ctx, http.MethodPost, keys, map[string]any{"label": "bench"}, http.StatusCreated, &key); err != nil {
+		return err
 	}
-	caller := newClient(base, callers)
-	return caller, public.ID, caller.logIn(ctx, key.Key)
+	s.tenantID, s.oauth, s.key = tenant.ID, public.ID, key.Key
+	s.tenant = newClient(base, callers)
+	return s.tenant.logIn(ctx, s.key)
 }
 
 // logIn buys a token with an API key.

@@ -18,47 +18,71 @@ import (
 type wire struct {
 	conn   net.Conn
 	in     *bufio.Reader
+	head   []byte // room for one that is written anew for each request
 	out    []byte
 	answer bytes.Buffer // the last one's body
 }
 
-// head is the head of a request as the client's principal, up to the length of
-// its body. The header lines are of the caller's.
+// head is the head of a request with a body of JSON, or of a GET, as the client's
+// principal, up to the length of its body. The header lines are of the caller's.
 func (c *client) head(method, path string, lines ...string) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n", method, path, c.host(), c.token)
-	if method != http.MethodGet {
-		fmt.Fprintf(&b, "Content-Type: %s\r\n", mediaJSON)
+	media := mediaJSON
+	if method == http.MethodGet {
+		media = ""
 	}
-	for _, line := range lines {
-		b.WriteString(line + "\r\n")
+	return c.appendHead(nil, method, path, media, lines...)
+}
+
+// appendHead writes a head behind what is there.
+func (c *client) appendHead(to []byte, method, path, media string, lines ...string) []byte {
+	line := func(texts ...string) {
+		for _, text := range texts {
+			to = append(to, text...)
+		}
+		to = append(to, "\r\n"...)
 	}
-	b.WriteString("Content-Length: ")
-	return b.Bytes()
+	line(method, " ", path, " HTTP/1.1")
+	line("Host: ", c.host())
+	line("Authorization: Bearer ", c.token)
+	if media != "" {
+		line("Content-Type: ", media)
+	}
+	for _, given := range lines {
+		line(given)
+	}
+	return append(to, "Content-Length: "...)
 }
 
 func (c *client) host() string { return strings.TrimPrefix(c.base, "http://") }
 
 // call sends a request, reads its answer and demands the status.
 func (w *wire) call(head, body []byte, status int) error {
+	answered, err := w.exchange(head, body)
+	if err == nil && answered != status {
+		err = w.unexpected(head, answered)
+	}
+	return err
+}
+
+func (w *wire) unexpected(head []byte, status int) error {
+	return fmt.Errorf("%.60q… answered %d: %.1000s", head, status, w.answer.Bytes())
+}
+
+// exchange sends a request, reads its answer and gives the status.
+func (w *wire) exchange(head, body []byte) (status int, err error) {
 	w.out = append(w.out[:0], head...)
 	w.out = strconv.AppendInt(w.out, int64(len(body)), 10)
 	w.out = append(append(w.out, "\r\n\r\n"...), body...)
 	if _, err := w.conn.Write(w.out); err != nil {
-		return err
+		return 0, err
 	}
 	response, err := http.ReadResponse(w.in, nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	w.answer.Reset()
-	if _, err := w.answer.ReadFrom(response.Body); err != nil {
-		return err
-	}
-	if response.StatusCode != status {
-		return fmt.Errorf("%.60q… answered %d: %.1000s", head, response.StatusCode, w.answer.Bytes())
-	}
-	return nil
+	_, err = w.answer.ReadFrom(response.Body)
+	return response.StatusCode, err
 }
 
 // patience is how long an answer may be late at a round's end.

@@ -44,9 +44,12 @@ SELECT pg_get_function_sqlbody(oid), proargnames[:pronargs], array_to_string(pro
 	for i, name := range names {
 		statement = regexp.MustCompile(`\b(`+function+`\.)?`+name+`\b`).ReplaceAllString(statement, fmt.Sprintf("$$%d", i+1))
 	}
+	if types != "" {
+		types = " (" + types + ")"
+	}
 	var plan []string
 	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) (err error) {
-		plan, err = explainPrepared(t, tx, "PREPARE planned ("+types+") AS "+statement, len(names))
+		plan, err = explainPrepared(t, tx, "PREPARE planned"+types+" AS "+statement, len(names))
 		return err
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"log/slog"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
@@ -19,6 +20,9 @@ type Options struct {
 	Log     *slog.Logger    // nil for none
 	Limits  Limits          // DefaultLimits if zero
 	Memory  *Memory         // of which every body has its room; DefaultMemory bytes if nil
+	// ObjectAge is how old an object is that counts when nothing refers to it;
+	// DefaultObjectAge if 0.
+	ObjectAge time.Duration
 }
 
 // DefaultMemory is how many bytes of bodies a process holds at once.
@@ -32,6 +36,7 @@ type Service struct {
 	store   Store // nil where there is none
 	limits  Limits
 	memory  *Memory
+	aged    time.Duration // Options.ObjectAge
 	tracer  trace.Tracer
 	log     *slog.Logger
 
@@ -56,6 +61,9 @@ func New(router *postgres.Router, leases *lease.Service, store Store, options Op
 	if options.Memory == nil {
 		options.Memory = NewMemory(DefaultMemory)
 	}
+	if options.ObjectAge == 0 {
+		options.ObjectAge = DefaultObjectAge
+	}
 	s := &Service{
 		router:  router,
 		purpose: options.Purpose,
@@ -63,6 +71,7 @@ func New(router *postgres.Router, leases *lease.Service, store Store, options Op
 		store:   store,
 		limits:  options.Limits,
 		memory:  options.Memory,
+		aged:    options.ObjectAge,
 		tracer:  options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/record"),
 		log:     options.Log,
 	}

@@ -123,7 +123,7 @@ const sqlListSnapshots = `
 SELECT ` + snapshotColumns + `
   FROM (SELECT c.number, c.collection_id FROM collections c WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c
  CROSS JOIN LATERAL (SELECT s.* FROM snapshots s
-                      WHERE s.tenant_id = $1 AND s.number = c.number AND s.collection_id = c.collection_id) s
+                      WHERE s.tenant_id = $1 AND s.number = c.number AND s.collection_id = c.collection_id OFFSET 0) s
  ORDER BY s.requested_at DESC, s.snapshot_id`
 
 // queueSnapshots reads all of a collection's, the newest first. They are few.

@@ -120,8 +120,9 @@ func (k *keeper) send(t testing.TB, method, target string, body []byte, headers 
 	}
 	request.Header.Set("Authorization", "Bearer "+k.token)
 	for _, line := range headers {
-		name, value, _ := strings.Cut(line, ": ")
-		request.Header.Set(name, value)
+		if name, value, given := strings.Cut(line, ": "); given {
+			request.Header.Set(name, value)
+		}
 	}
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {

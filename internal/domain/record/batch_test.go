@@ -248,3 +248,30 @@ func TestBatch_IsItsOwners(t *testing.T) {
 		t.Errorf("%+v, %v", shown, err)
 	}
 }
+
+// A claim that stood when the publication was looked at, and is over or another's
+// when it comes to its locks, publishes nothing.
+func TestBatch_AClaimThatEndsBetweenTheLookAndTheCommit_PublishesNothing(t *testing.T) {
+	t.Parallel()
+	k := newClocked(t, FormatSQL)
+	for i, ends := range []func(c string){
+		func(string) { k.advance(t, time.Minute) },
+		func(c string) { k.advance(t, time.Minute); k.take(t, c, "other", "x") },
+		func(c string) { k.advance(t, time.Minute); k.take(t, c, "b", "x") },
+	} {
+		c := k.collection(t, fmt.Sprint("ends-", i))
+		p := claimed("x", "b", k.take(t, c, "b", "x")["x"])
+		slow := k.networked(t)
+		trap := slow.network.HoldBefore(t, lockCollections)
+		answer := make(chan error)
+		go func() {
+			_, err := slow.Publish(t.Context(), k.scope, c, nil, p)
+			answer <- err
+		}()
+		<-trap.Met()
+		ends(c)
+		trap.Release()
+		expectCode(t, <-answer, domain.KindConflict, "claim_lost")
+		k.expectRecords(t, c)
+	}
+}

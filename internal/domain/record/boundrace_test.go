@@ -62,28 +62,16 @@ func TestALeaseThatIsHandedOffWhileAChangeHasItsLocks_GoesBehindIt(t *testing.T)
 	held := a.hold(t, "arena")
 	slow := a.networked(t)
 	trap := slow.network.HoldBefore(t, commitMove)
-	answer, handed := make(chan error), make(chan error)
+	answer := make(chan error)
 	go func() { answer <- changes["Publish"](t, slow.keeper, c, held) }()
 	<-trap.Met()
-	go func() {
-		for {
-			_, err := k.leases.HandOff(t.Context(), a.scope, "arena", *held, lease.ToCoordinator)
-			if domain.CodeOf(err) != "world_busy" {
-				handed <- err
-				return
-			}
-		}
-	}()
-	if state, err := k.leases.Lease(t.Context(), k.scope, k.scope.Tenant, "arena"); err != nil || state.Epoch != held.Epoch {
-		t.Errorf("handed off to %+v, %v", state, err)
-	}
+	_, err := k.leases.HandOff(t.Context(), a.scope, "arena", *held, lease.ToCoordinator)
+	expectCode(t, err, domain.KindUnavailable, "world_busy")
 	trap.Release()
 	if err := <-answer; err != nil {
 		t.Error(err)
 	}
-	if err := <-handed; err != nil {
-		t.Error(err)
-	}
+	a.handOff(t, "arena", held)
 	if r, err := k.Record(t.Context(), k.scope, c, "a"); err != nil || r.Revision != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}

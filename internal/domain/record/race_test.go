@@ -15,7 +15,7 @@ import (
 
 // races are what callers of two processes may do to one another at the same time.
 var races = map[string]func(t *testing.T, k *keeper, r racers){
-	"same If-Match": sameRevisionRace, "same creation": creationRace, "same operation": operationRace, "same fence": fenceRace,
+	"same expectation": sameExpectationRace, "same creation": creationRace, "same operation": operationRace, "same fence": fenceRace,
 	"same items": claimRace, "same completion": completionRace, "two completions": twoCompletionsRace, "beats and a completion": heartbeatRace,
 }
 
@@ -106,18 +106,22 @@ func expectOneWinner(t *testing.T, errs []error, code string) {
 	}
 }
 
-func sameRevisionRace(t *testing.T, k *keeper, r racers) {
+func sameExpectationRace(t *testing.T, k *keeper, r racers) {
 	c := k.collection(t, fmt.Sprint("race-", k.names.Add(1)))
 	k.publish(t, c, items("a", "0"))
 	for round := range int64(rounds) {
+		stands := DigestOf([]byte(k.body(t, c, "a", "items")))
+		expect, code := Expectation{Revision: round + 1}, "revision_stale"
+		if round%2 == 1 {
+			expect, code = Expectation{Digests: map[string]*Digest{"items": &stands}}, "digest_mismatch"
+		}
 		errs := r.race(func(k *keeper, nth int) error {
 			_, err := k.Publish(t.Context(), k.scope, c, nil, Publication{
-				Key: "a", OperationID: fmt.Sprint(round, "/", nth), Expect: Expectation{Revision: round + 1},
-				Bodies: map[string][]byte{"items": []byte(fmt.Sprint(round, nth))},
+				Key: "a", OperationID: fmt.Sprint(round, "/", nth), Expect: expect, Bodies: map[string][]byte{"items": []byte(fmt.Sprint(round, "/", nth))},
 			})
 			return err
 		})
-		expectOneWinner(t, errs, "revision_stale")
+		expectOneWinner(t, errs, code)
 	}
 	if r, err := k.Record(t.Context(), k.scope, c, "a"); err != nil || r.Revision != rounds+1 || r.Sections[0].Sequence != rounds+1 {
 		t.Errorf("%+v, %v", r, err)

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,29 +56,38 @@ func (s *Service) Stat(ctx context.Context, scope tenancy.Scope, collection, key
 	return Stat{*found, r.Revision}, nil
 }
 
+// smallBody is the room, in bytes, that a body gets whose length isn't known yet: one
+// that fits is read in one transaction.
+const smallBody = 32 << 10
+
 // Body reads a live section's body. It resolves what the body must be first, and
 // gives it only when all of it was verified to be just that.
 //
 // Errors: as Stat; unavailable body_unavailable when it can't be had, or isn't
 // what it must be.
 func (s *Service) Body(ctx context.Context, scope tenancy.Scope, collection, key, section string) (*Body, error) {
+	if !validKey(key) {
+		return nil, errNoRecord
+	}
+	room := int64(smallBody)
 	for range maxAttempts {
-		stat, err := s.Stat(ctx, scope, collection, key, section)
-		if err != nil {
-			return nil, err
-		}
 		var found foundBody
-		release, err := s.memory.hold(ctx, stat.Length, func() (err error) {
-			found, err = s.readBody(ctx, scope, collection, key, section, stat.Length)
+		release, err := s.memory.hold(ctx, room, func() (err error) {
+			found, err = s.readBody(ctx, scope, collection, key, section, room)
 			return err
 		})
 		switch {
-		case domain.KindOf(err) == domain.KindTooLarge: // it has grown since
-			continue
-		case err != nil:
+		case err == nil:
+			return &Body{Stat{found.section, found.revision}, release}, nil
+		case errors.Is(err, errOutgrown):
+			room = found.section.Length
+		case errors.Is(err, errNoBody): // which may be for want of the record, or the collection
+			if _, err := s.Stat(ctx, scope, collection, key, section); err != nil {
+				return nil, err
+			}
+		default:
 			return nil, err
 		}
-		return &Body{Stat{found.section, found.revision}, release}, nil
 	}
 	return nil, errBusy
 }
@@ -118,9 +128,13 @@ type foundBody struct {
 	section    Section // with its body
 }
 
-// readBody reads a section and its body, verified; KindTooLarge when the body is
-// longer than there is room for.
+// readBody reads a section and its body, verified. It fails with errOutgrown, and
+// gives the section without its body, when that is longer than there is room for;
+// and with errNoBody when the section, the record or the collection isn't there.
 func (s *Service) readBody(ctx context.Context, scope tenancy.Scope, collection, key, section string, room int64) (found foundBody, err error) {
+	if !sectionName.MatchString(section) {
+		return foundBody{}, errNoBody
+	}
 	whole, missing := false, true
 	err = s.read(ctx, scope, collection, func(tx *tenancy.Tx, ref ref) {
 		tx.Queue(sqlReadBody, int16(ref.number), ref.name, key, section, room).Query(func(rows pgx.Rows) (err error) {
@@ -139,11 +153,11 @@ func (s *Service) readBody(ctx context.Context, scope tenancy.Scope, collection,
 	case err != nil:
 		return foundBody{}, err
 	case missing:
-		return foundBody{}, errNoBody // it was there before; records and sections stay
+		return foundBody{}, errNoBody
 	case !found.section.Live:
 		return foundBody{}, errGone
 	case found.section.Length > room:
-		return foundBody{}, errOutgrown
+		return found, errOutgrown
 	case found.section.place.format == FormatStore:
 		found.section.Body, err = s.fetch(ctx, scope.Tenant, found.collection, &found.section)
 		return found, err
@@ -151,7 +165,7 @@ func (s *Service) readBody(ctx context.Context, scope tenancy.Scope, collection,
 	return found, s.verify(ctx, found.collection, &found.section, whole)
 }
 
-var errOutgrown = domain.TooLarge("body_outgrown", "The body is longer than it was a moment ago.")
+var errOutgrown = domain.TooLarge("body_outgrown", "The body is longer than the room that it has.")
 
 // rowAnd scans what stands behind the columns that a function knows.
 type rowAnd struct {

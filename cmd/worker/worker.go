@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
+	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
 	"github.com/holdfast-dev/holdfast/internal/objectstore"
@@ -68,6 +69,7 @@ func (w *worker) start(ctx context.Context, c config.Config) (err error) {
 		Telemetry:    w.tel,
 		Identity:     identity.New(w.router, nil, identity.Options{Tracing: w.tel.Tracers}), // its jobs derive no secret
 		Leases:       leases,
+		Records:      w.records(leases),
 		SweepEvery:   sweepEvery(c.Environment),
 		CleanupEvery: cleanupEvery(c.Environment),
 		Drain:        c.Drain,
@@ -127,6 +129,16 @@ func (w *worker) leases(c config.Config) (*lease.Service, error) {
 	return lease.New(w.router, nil, lease.Options{
 		Tracing: w.tel.Tracers, Purpose: tenancy.Maintain, Signer: tenancy.NewCheckpointKeys(store), Log: w.tel.Log,
 	}), nil
+}
+
+// records is the keeper of records as the worker has it: it makes snapshots, and
+// looks after what records leave.
+func (w *worker) records(leases *lease.Service) *record.Service {
+	var store record.Store
+	if w.bodies != nil {
+		store = w.bodies
+	}
+	return record.New(w.router, leases, store, record.Options{Tracing: w.tel.Tracers, Purpose: tenancy.Maintain, Log: w.tel.Log})
 }
 
 // sweepEvery is how long unfinished work may lie before the sweep looks again.

@@ -42,6 +42,23 @@ func (i *Inserter) IdentityCleanup(ctx context.Context, databases ...string) (as
 	return i.ask(ctx, databases, func(database string) river.JobArgs { return IdentityCleanup{database} })
 }
 
+// Snapshots asks for a run on each data database that goes on with the snapshots
+// that are due there, as IdentitySweep does for a sweep.
+func (i *Inserter) Snapshots(ctx context.Context, databases ...string) (asked []string, err error) {
+	return i.ask(ctx, databases, func(database string) river.JobArgs { return RecordSnapshot{database} })
+}
+
+// RecordCleanup asks for a cleanup of the records' domain on each data database.
+func (i *Inserter) RecordCleanup(ctx context.Context, databases ...string) (asked []string, err error) {
+	return i.ask(ctx, databases, func(database string) river.JobArgs { return RecordCleanup{database} })
+}
+
+// RecordObjects asks for a run on each data database that goes on with the count of
+// its objects.
+func (i *Inserter) RecordObjects(ctx context.Context, databases ...string) (asked []string, err error) {
+	return i.ask(ctx, databases, func(database string) river.JobArgs { return RecordObjects{database} })
+}
+
 func (i *Inserter) ask(ctx context.Context, databases []string, job func(database string) river.JobArgs) (asked []string, err error) {
 	if len(databases) == 0 {
 		return nil, nil

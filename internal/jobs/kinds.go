@@ -5,5 +5,6 @@ func kinds() []string {
 	return []string{
 		IdentitySweep{}.Kind(), IdentityCleanup{}.Kind(),
 		LeaseSweep{}.Kind(), LeaseCheckpoint{}.Kind(), LeaseHeat{}.Kind(),
+		RecordSnapshot{}.Kind(), RecordCleanup{}.Kind(), RecordObjects{}.Kind(),
 	}
 }

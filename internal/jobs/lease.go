@@ -4,12 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/riverqueue/river"
-
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
-	"github.com/holdfast-dev/holdfast/internal/postgres"
 )
 
 // Leases is what the jobs need of the lease domain. A step reads one page of one
@@ -34,81 +31,17 @@ const worldsPage = 256
 // familyWorld is what the sweeps' metrics call the lease domain's records.
 const familyWorld domain.Family = "world"
 
-// leaseTask is what the lease domain's kinds have in common: a run does one task on
-// one database, in the numbers where there is something to do.
-type leaseTask struct {
-	*sweeping
-	leases Leases
-	task   lease.Task
-	here   map[string]bool // databases with numbers
-}
-
-func newLeaseTask(shared *sweeping, o Options, task lease.Task) leaseTask {
-	return leaseTask{shared, o.Leases, task, withNumbers(o.Databases)}
-}
-
-func withNumbers(databases []*postgres.Database) map[string]bool {
-	here := map[string]bool{}
-	for _, db := range databases {
-		here[db.Name] = len(db.Numbers) > 0
+// newLeaseTask makes what the lease domain's kinds do: a run does one task on one
+// database.
+func newLeaseTask(shared *sweeping, o Options, task lease.Task) numbersTask {
+	return numbersTask{
+		sweeping: shared, kind: string(task), family: familyWorld, here: withNumbers(o.Databases),
+		due: func(ctx context.Context, database string) ([]domain.Number, error) {
+			return o.Leases.SweepDue(ctx, database, task)
+		},
+		sweep: func(ctx context.Context, database string, number domain.Number) (identity.SweepStep, error) {
+			step, err := o.Leases.Sweep(ctx, database, task, number, worldsPage)
+			return identity.SweepStep(step), err
+		},
 	}
-	return here
-}
-
-// work does one run, a lap after the other over the numbers that have more: a page
-// of each in turn, so that much to do in one number keeps none of the others
-// waiting. A page in turn has all its tenants.
-//
-// A number that can't be swept now doesn't keep the others from it; the run then
-// fails as a whole, and the next comes with the schedule.
-func (l *leaseTask) work(ctx context.Context, database string) error {
-	if !l.here[database] {
-		return errNotHere(database)
-	}
-	due, err := l.leases.SweepDue(ctx, database, l.task)
-	if err != nil {
-		return err
-	}
-	run := l.newRun(database)
-	for len(due) > 0 {
-		var more []domain.Number
-		for _, number := range due {
-			if !run.mayGoOn(ctx) {
-				return run.end(false)
-			}
-			if l.step(ctx, run, number) {
-				more = append(more, number)
-			}
-		}
-		due = more
-	}
-	return run.end(true)
-}
-
-func (l *leaseTask) step(ctx context.Context, run *sweepRun, number domain.Number) (more bool) {
-	return run.step(ctx, string(l.task), familyWorld, func() (identity.SweepStep, error) {
-		step, err := l.leases.Sweep(ctx, run.database, l.task, number, worldsPage)
-		return identity.SweepStep(step), err
-	})
-}
-
-// leaseKind is one of the kinds below.
-type leaseKind interface {
-	river.JobArgs
-	on() (database string)
-}
-
-// leaseWorker works a kind.
-type leaseWorker[K leaseKind] struct {
-	river.WorkerDefaults[K]
-	leaseTask
-}
-
-func newLeaseWorker[K leaseKind](task leaseTask) *leaseWorker[K] {
-	return &leaseWorker[K]{leaseTask: task}
-}
-
-// Work does one run.
-func (w *leaseWorker[K]) Work(ctx context.Context, job *river.Job[K]) error {
-	return w.work(ctx, job.Args.on())
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
@@ -151,7 +152,11 @@ func TestMetrics_TellTheQueueTheScheduleTheLeaderAndTheSweeps(t *testing.T) {
 		{Database: "data1", Kind: "claims", Family: domain.FamilyEmail, Numbers: 32, OldestPass: &long},
 		{Database: "data2", Kind: "claims", Family: domain.FamilyEmail, Numbers: 31, OldestPass: &long},
 	}
-	b.runner(t, held, func(o *jobs.Options) { o.Drain = time.Minute })
+	records := &fakeRecords{unreferenced: record.Unreferenced{Objects: 5, Bytes: 70}}
+	for _, database := range []string{"data1", "data2"} {
+		records.progress = append(records.progress, record.SweepProgress{Database: database, Kind: "objects", Family: "collection", Numbers: 32, OldestPass: &short})
+	}
+	b.runner(t, held, func(o *jobs.Options) { o.Drain, o.Records = time.Minute, records })
 	<-held.entered
 	b.leader(t)
 	b.awaitJobs(t, job{"data1", "running", ""}, job{"data2", "completed", ""})
@@ -172,6 +177,9 @@ func TestMetrics_TellTheQueueTheScheduleTheLeaderAndTheSweeps(t *testing.T) {
 		`holdfast_identity_operations_pending{database="data1"} 3`,
 		`holdfast_identity_operations_overdue_seconds{database="data1"} 60`,
 		`holdfast_sweep_pass_age_seconds{family="handle",kind="claims"} 30`,
+		`holdfast_sweep_pass_age_seconds{family="collection",kind="objects"} 2`,
+		`holdfast_record_unreferenced_objects{database="data1"} 5`,
+		`holdfast_record_unreferenced_bytes{database="data2"} 70`,
 	} {
 		if !strings.Contains(during, want) {
 			t.Errorf("during the run the metrics lack %s", want)

@@ -19,10 +19,12 @@ import (
 // Queues, so that a long cleanup keeps no sweep waiting, and nothing keeps leases
 // that are over.
 const (
-	queueSweeps  = "sweeps"
-	queueCleanup = "cleanup"
-	queueLeases  = "leases"
-	queueWorlds  = "worlds" // what can wait a little of them
+	queueSweeps    = "sweeps"
+	queueCleanup   = "cleanup"
+	queueLeases    = "leases"
+	queueWorlds    = "worlds" // what can wait a little of them
+	queueRecords   = "records"
+	queueSnapshots = "snapshots"
 )
 
 // Options are what a Runner works with.
@@ -33,6 +35,7 @@ type Options struct {
 	Telemetry    *telemetry.Telemetry
 	Identity     Identity
 	Leases       Leases
+	Records      Records
 	SweepEvery   time.Duration // the time between two runs of a database's sweeps
 	CleanupEvery time.Duration // and of its cleanup; DefaultCleanupEvery if 0
 	RunBudget    time.Duration // no step of a run begins after it; DefaultRunBudget if 0
@@ -73,9 +76,12 @@ func NewRunner(o Options) (*Runner, error) {
 	if err := errors.Join(
 		river.AddWorkerSafely(workers, newIdentitySweeper(shared, o.Databases)),
 		river.AddWorkerSafely(workers, newIdentityCleaner(shared, o.Databases)),
-		river.AddWorkerSafely(workers, newLeaseWorker[LeaseSweep](newLeaseTask(shared, o, lease.TaskSettle))),
-		river.AddWorkerSafely(workers, newLeaseWorker[LeaseCheckpoint](newLeaseTask(shared, o, lease.TaskCheckpoints))),
-		river.AddWorkerSafely(workers, newLeaseWorker[LeaseHeat](newLeaseTask(shared, o, lease.TaskHeat))),
+		river.AddWorkerSafely(workers, newNumbersWorker[LeaseSweep](newLeaseTask(shared, o, lease.TaskSettle))),
+		river.AddWorkerSafely(workers, newNumbersWorker[LeaseCheckpoint](newLeaseTask(shared, o, lease.TaskCheckpoints))),
+		river.AddWorkerSafely(workers, newNumbersWorker[LeaseHeat](newLeaseTask(shared, o, lease.TaskHeat))),
+		river.AddWorkerSafely(workers, newSnapshotter(shared, o)),
+		river.AddWorkerSafely(workers, newRecordCleaner(shared, o)),
+		river.AddWorkerSafely(workers, newRecordObjects(shared, o)),
 	); err != nil {
 		return nil, err
 	}
@@ -90,7 +96,10 @@ func NewRunner(o Options) (*Runner, error) {
 				Schedule{IdentityCleanup{db.Name}, db.Name, o.CleanupEvery},
 				Schedule{LeaseSweep{db.Name}, db.Name, o.SweepEvery},
 				Schedule{LeaseCheckpoint{db.Name}, db.Name, checkpointEvery},
-				Schedule{LeaseHeat{db.Name}, db.Name, heatEvery})
+				Schedule{LeaseHeat{db.Name}, db.Name, heatEvery},
+				Schedule{RecordSnapshot{db.Name}, db.Name, snapshotEvery},
+				Schedule{RecordCleanup{db.Name}, db.Name, o.CleanupEvery},
+				Schedule{RecordObjects{db.Name}, db.Name, objectsEvery})
 		}
 	}
 	r.scheduler = newScheduler(o.Control, r.client, o.Telemetry.Log, schedules)
@@ -105,6 +114,7 @@ func workingConfig(o Options, workers *river.Workers) *river.Config {
 	perDatabase := river.QueueConfig{MaxWorkers: max(len(o.Databases), 1)}
 	config.Queues = map[string]river.QueueConfig{
 		queueSweeps: perDatabase, queueCleanup: perDatabase, queueLeases: perDatabase, queueWorlds: perDatabase,
+		queueRecords: perDatabase, queueSnapshots: perDatabase,
 	}
 	config.PollOnly = o.Pooler
 	config.JobTimeout = jobTimeout

@@ -49,6 +49,7 @@ func (b *bundle) runner(t *testing.T, domain jobs.Identity, change func(*jobs.Op
 	options := jobs.Options{
 		Control: router.Control(), Databases: router.Databases(), Telemetry: b.tel, Identity: domain,
 		Leases:     &fakeLeases{},
+		Records:    &fakeRecords{},
 		SweepEvery: time.Hour, // due once
 	}
 	if change != nil {

@@ -17,6 +17,8 @@ type sweepGauges struct {
 	passAge metric.Float64ObservableGauge
 	pending metric.Int64ObservableGauge
 	overdue metric.Float64ObservableGauge
+
+	objects, bytes metric.Int64ObservableGauge // that nothing refers to
 }
 
 func newSweepGauges(meter metric.Meter) (g sweepGauges, err error) {
@@ -28,8 +30,16 @@ func newSweepGauges(meter metric.Meter) (g sweepGauges, err error) {
 		metric.WithDescription("Prepared changes that have not been cleared, by database.")); err != nil {
 		return g, err
 	}
-	g.overdue, err = meter.Float64ObservableGauge("holdfast.identity.operations.overdue", metric.WithUnit("s"),
-		metric.WithDescription("How long the deadline of the oldest of them has passed."))
+	if g.overdue, err = meter.Float64ObservableGauge("holdfast.identity.operations.overdue", metric.WithUnit("s"),
+		metric.WithDescription("How long the deadline of the oldest of them has passed.")); err != nil {
+		return g, err
+	}
+	if g.objects, err = meter.Int64ObservableGauge("holdfast.record.unreferenced_objects", metric.WithUnit("{object}"),
+		metric.WithDescription("Objects of bodies to which nothing has referred for a day, by database, as they were counted last.")); err != nil {
+		return g, err
+	}
+	g.bytes, err = meter.Int64ObservableGauge("holdfast.record.unreferenced_bytes", metric.WithUnit("By"),
+		metric.WithDescription("What they take in the object store."))
 	return g, err
 }
 
@@ -47,7 +57,7 @@ func observeSweeps(meter metric.Meter, o Options) error {
 		return err
 	}
 	seen := &sweepObserver{o, g}
-	_, err = meter.RegisterCallback(seen.observe, g.passAge, g.pending, g.overdue)
+	_, err = meter.RegisterCallback(seen.observe, g.passAge, g.pending, g.overdue, g.objects, g.bytes)
 	return err
 }
 
@@ -58,13 +68,32 @@ func (o *sweepObserver) observe(ctx context.Context, to metric.Observer) error {
 	if err != nil {
 		o.Telemetry.Log.WarnContext(ctx, "the sweeps' progress can't be read", "error", err)
 	}
+	ofRecords, err := o.Records.SweepProgress(ctx)
+	if err != nil {
+		o.Telemetry.Log.WarnContext(ctx, "the progress of the records' upkeep can't be read", "error", err)
+	}
+	for _, p := range ofRecords {
+		progress = append(progress, identity.SweepProgress(p))
+	}
 	for labels, ended := range oldestPasses(progress, o.Databases) {
 		to.ObserveFloat64(o.passAge, secondsSince(ended), metric.WithAttributeSet(labels))
 	}
 	for _, db := range o.Databases {
 		o.observeBacklog(ctx, to, db.Name)
+		o.observeUnreferenced(ctx, to, db.Name)
 	}
 	return nil
+}
+
+func (o *sweepObserver) observeUnreferenced(ctx context.Context, to metric.Observer, database string) {
+	u, err := o.Records.Unreferenced(ctx, database)
+	if err != nil {
+		o.Telemetry.Log.WarnContext(ctx, "the count of unreferenced objects can't be read", "database", database, "error", err)
+		return
+	}
+	labels := metric.WithAttributes(attribute.String("database", database))
+	to.ObserveInt64(o.objects, u.Objects, labels)
+	to.ObserveInt64(o.bytes, u.Bytes, labels)
 }
 
 func (o *sweepObserver) observeBacklog(ctx context.Context, to metric.Observer, database string) {

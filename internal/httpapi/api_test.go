@@ -27,6 +27,8 @@ type testAPI struct {
 	api         *API
 	directory   *fakeDirectory
 	coordinator *fakeCoordinator
+	records     *fakeRecords
+	memory      *fakeMemory
 	store       *fakeStore
 	tokens      *fakeTokens
 	jobs        *fakeJobs
@@ -40,12 +42,13 @@ type testOptions struct {
 	tracers trace.TracerProvider
 	meters  metric.MeterProvider
 	guard   StorageGuard
-	discard bool // no log, for benchmarks
+	memory  Memory // the fake one if nil
+	discard bool   // no log, for benchmarks
 }
 
 func newTestAPI(t testing.TB, o testOptions) *testAPI {
 	t.Helper()
-	a := &testAPI{directory: &fakeDirectory{}, coordinator: &fakeCoordinator{}, store: &fakeStore{}, tokens: &fakeTokens{}, jobs: &fakeJobs{}, log: &bytes.Buffer{}}
+	a := &testAPI{directory: &fakeDirectory{}, coordinator: &fakeCoordinator{}, records: &fakeRecords{record: theRecord()}, memory: &fakeMemory{}, store: &fakeStore{}, tokens: &fakeTokens{}, jobs: &fakeJobs{}, log: &bytes.Buffer{}}
 	if o.tracers == nil {
 		o.tracers = tracenoop.NewTracerProvider()
 	}
@@ -56,11 +59,17 @@ func newTestAPI(t testing.TB, o testOptions) *testAPI {
 	if o.discard {
 		out = io.Discard
 	}
+	var memory Memory = a.memory
+	if o.memory != nil {
+		memory = o.memory
+	}
 	api, err := New(Options{
 		Document:       web.OpenAPI,
 		Directory:      a.directory,
 		Coordinator:    a.coordinator,
 		CheckpointKeys: fakeCheckpointKeys{},
+		Records:        a.records,
+		Memory:         memory,
 		Administration: a.store,
 		StorageGuard:   o.guard,
 		Tokens:         a.tokens,

@@ -157,6 +157,8 @@ func tooLarge(maxBytes int64) *problem {
 
 func bodyMissing() *problem { return malformed("body_missing", "The operation needs a body.") }
 
+const maxBoundary = 70 // characters (RFC 2046, section 5.1.1)
+
 // ruleFor picks the rule of the media type that the headers name.
 func (b *bodyRule) ruleFor(h http.Header) (media string, rule *mediaRule, err error) {
 	types, encodings := h.Values("Content-Type"), h.Values("Content-Encoding")
@@ -167,19 +169,20 @@ func (b *bodyRule) ruleFor(h http.Header) (media string, rule *mediaRule, err er
 	if err != nil || b.media[media] == nil {
 		return "", nil, b.unsupported()
 	}
+	boundary, bounded := parameters["boundary"]
+	delete(parameters, "boundary")
+	if bounded != (media == mediaMultipart) || bounded && (boundary == "" || len(boundary) > maxBoundary) {
+		return "", nil, b.unsupported()
+	}
 	for name, value := range parameters {
-		switch {
-		case name == "charset" && strings.EqualFold(value, "utf-8"):
-		case name == "boundary" && media == mediaMultipart:
-		default:
+		if name != "charset" || !strings.EqualFold(value, "utf-8") {
 			return "", nil, b.unsupported()
 		}
 	}
 	// The generated code compares it byte by byte.
-	if media == mediaMultipart {
-		h.Set("Content-Type", mime.FormatMediaType(media, parameters))
-	} else {
-		h.Set("Content-Type", media)
+	h.Set("Content-Type", media)
+	if bounded {
+		h.Set("Content-Type", mime.FormatMediaType(media, map[string]string{"boundary": boundary}))
 	}
 	return media, b.media[media], nil
 }

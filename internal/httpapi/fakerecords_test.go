@@ -21,6 +21,7 @@ type fakeRecords struct {
 
 	record   record.Record // with its bodies
 	noBodies error         // why bodies can't be had
+	reading  func()        // is called when they are asked for
 	receipt  record.Receipt
 	made     []record.Made
 	stored   record.Stored
@@ -95,6 +96,9 @@ func (f *fakeRecords) Record(ctx context.Context, _ tenancy.Scope, _, key string
 
 func (f *fakeRecords) RecordWithBodies(context.Context, tenancy.Scope, string, string) (*record.Bodies, error) {
 	f.called = append(f.called, "record with bodies")
+	if f.reading != nil {
+		f.reading()
+	}
 	return &record.Bodies{Record: f.record}, f.noBodies
 }
 

@@ -181,6 +181,27 @@ func (e NewTenantIdentityState) Valid() bool {
 	}
 }
 
+// Defines values for SnapshotState.
+const (
+	SnapshotComplete SnapshotState = "complete"
+	SnapshotFailed   SnapshotState = "failed"
+	SnapshotRunning  SnapshotState = "running"
+)
+
+// Valid indicates whether the value is a known member of the SnapshotState enum.
+func (e SnapshotState) Valid() bool {
+	switch e {
+	case SnapshotComplete:
+		return true
+	case SnapshotFailed:
+		return true
+	case SnapshotRunning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorldHeatAdvice.
 const (
 	Handback WorldHeatAdvice = "handback"
@@ -222,8 +243,11 @@ func (e WorldHeatBand) Valid() bool {
 
 // Defines values for SweepKind.
 const (
-	SweepKindCleanup  SweepKind = "cleanup"
-	SweepKindIdentity SweepKind = "identity"
+	SweepKindCleanup       SweepKind = "cleanup"
+	SweepKindIdentity      SweepKind = "identity"
+	SweepKindObjects       SweepKind = "objects"
+	SweepKindRecordCleanup SweepKind = "record-cleanup"
+	SweepKindSnapshots     SweepKind = "snapshots"
 )
 
 // Valid indicates whether the value is a known member of the SweepKind enum.
@@ -232,6 +256,12 @@ func (e SweepKind) Valid() bool {
 	case SweepKindCleanup:
 		return true
 	case SweepKindIdentity:
+		return true
+	case SweepKindObjects:
+		return true
+	case SweepKindRecordCleanup:
+		return true
+	case SweepKindSnapshots:
 		return true
 	default:
 		return false
@@ -2198,6 +2228,9 @@ type Problem struct {
 	// Section That isn't as expected, or whose body can't be had.
 	Section *string `json:"section,omitempty"`
 
+	// SnapshotID Of the snapshot that is being made.
+	SnapshotID *string `json:"snapshot_id,omitempty"`
+
 	// Status Example: 409
 	Status int `json:"status"`
 
@@ -2645,6 +2678,93 @@ type SetStorage struct {
 	RecordFormat int16 `json:"record_format"`
 }
 
+// Snapshot defines model for Snapshot.
+type Snapshot struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// EndedAt Absent while it is running.
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+
+	// ExportSequence Of a complete one: it is the collection exactly as it stood when this was the sequence of
+	// its last change.
+	ExportSequence *int64 `json:"export_sequence,omitempty"`
+
+	// Failure Why it could not be made, in spite of many tries. Ask for another when that is mended.
+	Failure *SnapshotFailure `json:"failure,omitempty"`
+
+	// Length Bytes of all parts.
+	Length int64 `json:"length"`
+
+	// Lines Of all parts.
+	Lines int64 `json:"lines"`
+
+	// PartCount Of a running one, so far.
+	PartCount   int       `json:"part_count"`
+	RequestedAt time.Time `json:"requested_at"`
+	SnapshotID  string    `json:"snapshot_id"`
+
+	// State More may come.
+	State SnapshotState `json:"state"`
+}
+
+// SnapshotState More may come.
+type SnapshotState string
+
+// SnapshotFailure Why it could not be made, in spite of many tries. Ask for another when that is mended.
+type SnapshotFailure struct {
+	// Code `body_unavailable` for a body that can't be had; `object_store_unavailable` for a part that couldn't be stored.
+	Code string `json:"code"`
+
+	// Key Of the record whose body it is.
+	Key *string `json:"key,omitempty"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section *SectionName `json:"section,omitempty"`
+}
+
+// SnapshotPage defines model for SnapshotPage.
+type SnapshotPage struct {
+	// ExpiresAt When the URLs stop working.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+
+	// Parts In their order. Empty unless the snapshot is complete.
+	Parts    []SnapshotPart `json:"parts"`
+	Snapshot Snapshot       `json:"snapshot"`
+}
+
+// SnapshotPart defines model for SnapshotPart.
+type SnapshotPart struct {
+	// Digest The SHA-256 of a body, in hexadecimal.
+	//
+	// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+	Digest Digest `json:"digest"`
+
+	// Length Bytes; at most about 8 MiB, but for a single line that is longer.
+	Length int64 `json:"length"`
+	Lines  int   `json:"lines"`
+
+	// Ordinal Its place, from 1.
+	Ordinal int `json:"ordinal"`
+
+	// URL It lets whoever has it download the part. Keep it as a secret.
+	URL string `json:"url"`
+}
+
+// Snapshots defines model for Snapshots.
+type Snapshots struct {
+	Snapshots []Snapshot `json:"snapshots"`
+}
+
 // Storage defines model for Storage.
 type Storage struct {
 	// RecordFormat What new collections begin at: 1 keeps bodies in the database, 2 in the object store.
@@ -2670,7 +2790,8 @@ type Sweep struct {
 	Family string `json:"family"`
 
 	// Kind What it looks for: `operations` and `claims` that were left unfinished; or, by the name
-	// of its task, what has had its time, `expired_codes` or `old_events` say.
+	// of its task, what has had its time, `expired_codes` or `receipts` say; or `objects` that
+	// nothing refers to.
 	Kind string `json:"kind"`
 
 	// Numbers How many of the database's numbers have been visited at all.
@@ -2964,6 +3085,9 @@ type OptionalIfMatch = string
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type PrincipalID = ID
 
+// SnapshotID defines model for SnapshotId.
+type SnapshotID = string
+
 // SweepKind defines model for SweepKind.
 type SweepKind string
 
@@ -3169,6 +3293,22 @@ type GetBodyParams struct {
 
 	// IfNoneMatch ETags of bodies that the caller has. One of them is 304.
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// RequestSnapshotParams defines parameters for RequestSnapshot.
+type RequestSnapshotParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// GetSnapshotParams defines parameters for GetSnapshot.
+type GetSnapshotParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // CreateDeviceParams defines parameters for CreateDevice.
@@ -4200,6 +4340,44 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/collections/{collection}/records/{key}/sections/{section}/body/presign (the `PresignBody` operationId).
 	PresignBody(ctx context.Context, collection CollectionName, key ItemKey, section SectionName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSnapshots List a collection's snapshots
+	//
+	// The newest first: the last two complete ones, one that is being made, and the last one if it
+	// failed.
+	//
+	// Corresponds with GET /v1/collections/{collection}/snapshots (the `ListSnapshots` operationId).
+	ListSnapshots(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequestSnapshot Ask for a snapshot
+	//
+	// A worker makes it: all of the collection's sections as they stand at one sequence of its
+	// export, which `export_sequence` tells when it is complete. Changes go on meanwhile. The last
+	// two complete ones are kept, and the older ones' parts are deleted.
+	//
+	// It is derived, a copy to work with: to follow from there on, read the export behind
+	// `export_sequence`.
+	//
+	// 409 `snapshot_running`, with `snapshot_id`, while another is being made; 409
+	// `object_store_missing` where the installation has nowhere to put it; 410 `snapshot_removed`
+	// for an Idempotency-Key whose snapshot has just been removed.
+	//
+	// Corresponds with POST /v1/collections/{collection}/snapshots (the `RequestSnapshot` operationId).
+	RequestSnapshot(ctx context.Context, collection CollectionName, params *RequestSnapshotParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSnapshot Get a snapshot, and where to download it from
+	//
+	// A complete one has its parts, each with a URL that works for five minutes, without a token,
+	// as an attachment. Get the snapshot again for new URLs. Whoever downloads a part verifies it:
+	// hold its length and its SHA-256 to `length` and `digest`.
+	//
+	// A part is NDJSON, a section a line: `key`, `section`, `live`, `digest`, `length`, `producer`,
+	// `revision` (the record's), `export_sequence`, `updated_at` and, in base64, `body`. Apply all
+	// parts' lines in order: of each section the last line holds, and of each record the revision
+	// of its last line. A tombstone's line has `live: false`, and neither digest nor body.
+	//
+	// Corresponds with GET /v1/collections/{collection}/snapshots/{snapshot_id} (the `GetSnapshot` operationId).
+	GetSnapshot(ctx context.Context, collection CollectionName, snapshotID SnapshotID, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ApproveDeviceWithBody Let in the device that shows a user code
 	//
@@ -6172,6 +6350,74 @@ func (c *Client) GetBody(ctx context.Context, collection CollectionName, key Ite
 // Corresponds with POST /v1/collections/{collection}/records/{key}/sections/{section}/body/presign (the `PresignBody` operationId).
 func (c *Client) PresignBody(ctx context.Context, collection CollectionName, key ItemKey, section SectionName, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPresignBodyRequest(c.Server, collection, key, section)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSnapshots List a collection's snapshots
+//
+// The newest first: the last two complete ones, one that is being made, and the last one if it
+// failed.
+//
+// Corresponds with GET /v1/collections/{collection}/snapshots (the `ListSnapshots` operationId).
+func (c *Client) ListSnapshots(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSnapshotsRequest(c.Server, collection)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequestSnapshot Ask for a snapshot
+//
+// A worker makes it: all of the collection's sections as they stand at one sequence of its
+// export, which `export_sequence` tells when it is complete. Changes go on meanwhile. The last
+// two complete ones are kept, and the older ones' parts are deleted.
+//
+// It is derived, a copy to work with: to follow from there on, read the export behind
+// `export_sequence`.
+//
+// 409 `snapshot_running`, with `snapshot_id`, while another is being made; 409
+// `object_store_missing` where the installation has nowhere to put it; 410 `snapshot_removed`
+// for an Idempotency-Key whose snapshot has just been removed.
+//
+// Corresponds with POST /v1/collections/{collection}/snapshots (the `RequestSnapshot` operationId).
+func (c *Client) RequestSnapshot(ctx context.Context, collection CollectionName, params *RequestSnapshotParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequestSnapshotRequest(c.Server, collection, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSnapshot Get a snapshot, and where to download it from
+//
+// A complete one has its parts, each with a URL that works for five minutes, without a token,
+// as an attachment. Get the snapshot again for new URLs. Whoever downloads a part verifies it:
+// hold its length and its SHA-256 to `length` and `digest`.
+//
+// A part is NDJSON, a section a line: `key`, `section`, `live`, `digest`, `length`, `producer`,
+// `revision` (the record's), `export_sequence`, `updated_at` and, in base64, `body`. Apply all
+// parts' lines in order: of each section the last line holds, and of each record the revision
+// of its last line. A tombstone's line has `live: false`, and neither digest nor body.
+//
+// Corresponds with GET /v1/collections/{collection}/snapshots/{snapshot_id} (the `GetSnapshot` operationId).
+func (c *Client) GetSnapshot(ctx context.Context, collection CollectionName, snapshotID SnapshotID, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSnapshotRequest(c.Server, collection, snapshotID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9913,6 +10159,169 @@ func NewPresignBodyRequest(server string, collection CollectionName, key ItemKey
 	return req, nil
 }
 
+// NewListSnapshotsRequest constructs an http.Request for the ListSnapshots method
+func NewListSnapshotsRequest(server string, collection CollectionName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/snapshots", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRequestSnapshotRequest constructs an http.Request for the RequestSnapshot method
+func NewRequestSnapshotRequest(server string, collection CollectionName, params *RequestSnapshotParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/snapshots", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetSnapshotRequest constructs an http.Request for the GetSnapshot method
+func NewGetSnapshotRequest(server string, collection CollectionName, snapshotID SnapshotID, params *GetSnapshotParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "collection", collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "snapshot_id", snapshotID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/collections/%s/snapshots/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewApproveDeviceRequest calls the generic ApproveDevice builder with application/json body
 func NewApproveDeviceRequest(server string, body ApproveDeviceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -13351,6 +13760,50 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/collections/{collection}/records/{key}/sections/{section}/body/presign (the `PresignBody` operationId).
 	PresignBodyWithResponse(ctx context.Context, collection CollectionName, key ItemKey, section SectionName, reqEditors ...RequestEditorFn) (*PresignBodyResponse, error)
 
+	// ListSnapshotsWithResponse List a collection's snapshots
+	//
+	// The newest first: the last two complete ones, one that is being made, and the last one if it
+	// failed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/collections/{collection}/snapshots (the `ListSnapshots` operationId).
+	ListSnapshotsWithResponse(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*ListSnapshotsResponse, error)
+
+	// RequestSnapshotWithResponse Ask for a snapshot
+	//
+	// A worker makes it: all of the collection's sections as they stand at one sequence of its
+	// export, which `export_sequence` tells when it is complete. Changes go on meanwhile. The last
+	// two complete ones are kept, and the older ones' parts are deleted.
+	//
+	// It is derived, a copy to work with: to follow from there on, read the export behind
+	// `export_sequence`.
+	//
+	// 409 `snapshot_running`, with `snapshot_id`, while another is being made; 409
+	// `object_store_missing` where the installation has nowhere to put it; 410 `snapshot_removed`
+	// for an Idempotency-Key whose snapshot has just been removed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/collections/{collection}/snapshots (the `RequestSnapshot` operationId).
+	RequestSnapshotWithResponse(ctx context.Context, collection CollectionName, params *RequestSnapshotParams, reqEditors ...RequestEditorFn) (*RequestSnapshotResponse, error)
+
+	// GetSnapshotWithResponse Get a snapshot, and where to download it from
+	//
+	// A complete one has its parts, each with a URL that works for five minutes, without a token,
+	// as an attachment. Get the snapshot again for new URLs. Whoever downloads a part verifies it:
+	// hold its length and its SHA-256 to `length` and `digest`.
+	//
+	// A part is NDJSON, a section a line: `key`, `section`, `live`, `digest`, `length`, `producer`,
+	// `revision` (the record's), `export_sequence`, `updated_at` and, in base64, `body`. Apply all
+	// parts' lines in order: of each section the last line holds, and of each record the revision
+	// of its last line. A tombstone's line has `live: false`, and neither digest nor body.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/collections/{collection}/snapshots/{snapshot_id} (the `GetSnapshot` operationId).
+	GetSnapshotWithResponse(ctx context.Context, collection CollectionName, snapshotID SnapshotID, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*GetSnapshotResponse, error)
+
 	// ApproveDeviceWithBodyWithResponse Let in the device that shows a user code
 	//
 	// In the name of an account whose owner is signed in and has seen the device: it becomes
@@ -16499,6 +16952,191 @@ func (r PresignBodyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PresignBodyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListSnapshotsResponseDefaultHeaders the declared response headers of an HTTP default response for ListSnapshots
+type ListSnapshotsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListSnapshotsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Snapshots
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListSnapshotsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSnapshotsResponse) GetJSON200() *Snapshots {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListSnapshotsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSnapshotsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSnapshotsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSnapshotsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSnapshotsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RequestSnapshotResponse202Headers the declared response headers of an HTTP 202 response for RequestSnapshot
+type RequestSnapshotResponse202Headers struct {
+	IdempotentReplayed *string
+}
+
+// RequestSnapshotResponseDefaultHeaders the declared response headers of an HTTP default response for RequestSnapshot
+type RequestSnapshotResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RequestSnapshotResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *Snapshot
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers202 the parsed response headers for an HTTP 202 response
+	Headers202 *RequestSnapshotResponse202Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RequestSnapshotResponseDefaultHeaders
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RequestSnapshotResponse) GetJSON202() *Snapshot {
+	return r.JSON202
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RequestSnapshotResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RequestSnapshotResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RequestSnapshotResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RequestSnapshotResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RequestSnapshotResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetSnapshotResponse200Headers the declared response headers of an HTTP 200 response for GetSnapshot
+type GetSnapshotResponse200Headers struct {
+	CacheControl string
+}
+
+// GetSnapshotResponseDefaultHeaders the declared response headers of an HTTP default response for GetSnapshot
+type GetSnapshotResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetSnapshotResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SnapshotPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetSnapshotResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetSnapshotResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSnapshotResponse) GetJSON200() *SnapshotPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetSnapshotResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSnapshotResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSnapshotResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSnapshotResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSnapshotResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -20841,6 +21479,68 @@ func (c *ClientWithResponses) PresignBodyWithResponse(ctx context.Context, colle
 	return ParsePresignBodyResponse(rsp)
 }
 
+// ListSnapshotsWithResponse List a collection's snapshots
+//
+// The newest first: the last two complete ones, one that is being made, and the last one if it
+// failed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/collections/{collection}/snapshots (the `ListSnapshots` operationId).
+func (c *ClientWithResponses) ListSnapshotsWithResponse(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*ListSnapshotsResponse, error) {
+	rsp, err := c.ListSnapshots(ctx, collection, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSnapshotsResponse(rsp)
+}
+
+// RequestSnapshotWithResponse Ask for a snapshot
+//
+// A worker makes it: all of the collection's sections as they stand at one sequence of its
+// export, which `export_sequence` tells when it is complete. Changes go on meanwhile. The last
+// two complete ones are kept, and the older ones' parts are deleted.
+//
+// It is derived, a copy to work with: to follow from there on, read the export behind
+// `export_sequence`.
+//
+// 409 `snapshot_running`, with `snapshot_id`, while another is being made; 409
+// `object_store_missing` where the installation has nowhere to put it; 410 `snapshot_removed`
+// for an Idempotency-Key whose snapshot has just been removed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/collections/{collection}/snapshots (the `RequestSnapshot` operationId).
+func (c *ClientWithResponses) RequestSnapshotWithResponse(ctx context.Context, collection CollectionName, params *RequestSnapshotParams, reqEditors ...RequestEditorFn) (*RequestSnapshotResponse, error) {
+	rsp, err := c.RequestSnapshot(ctx, collection, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequestSnapshotResponse(rsp)
+}
+
+// GetSnapshotWithResponse Get a snapshot, and where to download it from
+//
+// A complete one has its parts, each with a URL that works for five minutes, without a token,
+// as an attachment. Get the snapshot again for new URLs. Whoever downloads a part verifies it:
+// hold its length and its SHA-256 to `length` and `digest`.
+//
+// A part is NDJSON, a section a line: `key`, `section`, `live`, `digest`, `length`, `producer`,
+// `revision` (the record's), `export_sequence`, `updated_at` and, in base64, `body`. Apply all
+// parts' lines in order: of each section the last line holds, and of each record the revision
+// of its last line. A tombstone's line has `live: false`, and neither digest nor body.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/collections/{collection}/snapshots/{snapshot_id} (the `GetSnapshot` operationId).
+func (c *ClientWithResponses) GetSnapshotWithResponse(ctx context.Context, collection CollectionName, snapshotID SnapshotID, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*GetSnapshotResponse, error) {
+	rsp, err := c.GetSnapshot(ctx, collection, snapshotID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSnapshotResponse(rsp)
+}
+
 // ApproveDeviceWithBodyWithResponse Let in the device that shows a user code
 //
 // In the name of an account whose owner is signed in and has seen the device: it becomes
@@ -24672,6 +25372,206 @@ func ParsePresignBodyResponse(rsp *http.Response) (*PresignBodyResponse, error) 
 		response.Headers200 = &headers
 	case true:
 		var headers PresignBodyResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListSnapshotsResponse parses an HTTP response from a ListSnapshotsWithResponse call
+func ParseListSnapshotsResponse(rsp *http.Response) (*ListSnapshotsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSnapshotsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Snapshots
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListSnapshotsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRequestSnapshotResponse parses an HTTP response from a RequestSnapshotWithResponse call
+func ParseRequestSnapshotResponse(rsp *http.Response) (*RequestSnapshotResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RequestSnapshotResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest Snapshot
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 202:
+		var headers RequestSnapshotResponse202Headers
+		if values := rsp.Header.Values("Idempotent-Replayed"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Idempotent-Replayed", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.IdempotentReplayed = &value
+		}
+		response.Headers202 = &headers
+	case true:
+		var headers RequestSnapshotResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetSnapshotResponse parses an HTTP response from a GetSnapshotWithResponse call
+func ParseGetSnapshotResponse(rsp *http.Response) (*GetSnapshotResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSnapshotResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SnapshotPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetSnapshotResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers GetSnapshotResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

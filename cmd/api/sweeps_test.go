@@ -16,10 +16,12 @@ import (
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
+	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 func TestRunSweep_IsAskedForOnceAndLinkedToItsRequest(t *testing.T) {
@@ -80,6 +82,7 @@ func (s *stack) workSweeps(t *testing.T) (linkedTo func(trace string) int) {
 		},
 		Identity:   identity.New(router, nil, identity.Options{}),
 		Leases:     lease.New(router, nil, lease.Options{Purpose: tenancy.Maintain, Signer: tenancy.NewCheckpointKeys(tenancy.NewStore(router.Control(), nil, nil, time.Now))}),
+		Records:    record.New(router, nil, testkit.OpenBodies(t, testkit.BodyStore(t)), record.Options{Purpose: tenancy.Maintain}),
 		SweepEvery: time.Hour,
 	})
 	if err != nil {

@@ -183,6 +183,27 @@ func (e NewTenantIdentityState) Valid() bool {
 	}
 }
 
+// Defines values for SnapshotState.
+const (
+	SnapshotComplete SnapshotState = "complete"
+	SnapshotFailed   SnapshotState = "failed"
+	SnapshotRunning  SnapshotState = "running"
+)
+
+// Valid indicates whether the value is a known member of the SnapshotState enum.
+func (e SnapshotState) Valid() bool {
+	switch e {
+	case SnapshotComplete:
+		return true
+	case SnapshotFailed:
+		return true
+	case SnapshotRunning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorldHeatAdvice.
 const (
 	Handback WorldHeatAdvice = "handback"
@@ -224,8 +245,11 @@ func (e WorldHeatBand) Valid() bool {
 
 // Defines values for SweepKind.
 const (
-	SweepKindCleanup  SweepKind = "cleanup"
-	SweepKindIdentity SweepKind = "identity"
+	SweepKindCleanup       SweepKind = "cleanup"
+	SweepKindIdentity      SweepKind = "identity"
+	SweepKindObjects       SweepKind = "objects"
+	SweepKindRecordCleanup SweepKind = "record-cleanup"
+	SweepKindSnapshots     SweepKind = "snapshots"
 )
 
 // Valid indicates whether the value is a known member of the SweepKind enum.
@@ -234,6 +258,12 @@ func (e SweepKind) Valid() bool {
 	case SweepKindCleanup:
 		return true
 	case SweepKindIdentity:
+		return true
+	case SweepKindObjects:
+		return true
+	case SweepKindRecordCleanup:
+		return true
+	case SweepKindSnapshots:
 		return true
 	default:
 		return false
@@ -2200,6 +2230,9 @@ type Problem struct {
 	// Section That isn't as expected, or whose body can't be had.
 	Section *string `json:"section,omitempty"`
 
+	// SnapshotID Of the snapshot that is being made.
+	SnapshotID *string `json:"snapshot_id,omitempty"`
+
 	// Status Example: 409
 	Status int `json:"status"`
 
@@ -2647,6 +2680,93 @@ type SetStorage struct {
 	RecordFormat int16 `json:"record_format"`
 }
 
+// Snapshot defines model for Snapshot.
+type Snapshot struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// EndedAt Absent while it is running.
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+
+	// ExportSequence Of a complete one: it is the collection exactly as it stood when this was the sequence of
+	// its last change.
+	ExportSequence *int64 `json:"export_sequence,omitempty"`
+
+	// Failure Why it could not be made, in spite of many tries. Ask for another when that is mended.
+	Failure *SnapshotFailure `json:"failure,omitempty"`
+
+	// Length Bytes of all parts.
+	Length int64 `json:"length"`
+
+	// Lines Of all parts.
+	Lines int64 `json:"lines"`
+
+	// PartCount Of a running one, so far.
+	PartCount   int       `json:"part_count"`
+	RequestedAt time.Time `json:"requested_at"`
+	SnapshotID  string    `json:"snapshot_id"`
+
+	// State More may come.
+	State SnapshotState `json:"state"`
+}
+
+// SnapshotState More may come.
+type SnapshotState string
+
+// SnapshotFailure Why it could not be made, in spite of many tries. Ask for another when that is mended.
+type SnapshotFailure struct {
+	// Code `body_unavailable` for a body that can't be had; `object_store_unavailable` for a part that couldn't be stored.
+	Code string `json:"code"`
+
+	// Key Of the record whose body it is.
+	Key *string `json:"key,omitempty"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section *SectionName `json:"section,omitempty"`
+}
+
+// SnapshotPage defines model for SnapshotPage.
+type SnapshotPage struct {
+	// ExpiresAt When the URLs stop working.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+
+	// Parts In their order. Empty unless the snapshot is complete.
+	Parts    []SnapshotPart `json:"parts"`
+	Snapshot Snapshot       `json:"snapshot"`
+}
+
+// SnapshotPart defines model for SnapshotPart.
+type SnapshotPart struct {
+	// Digest The SHA-256 of a body, in hexadecimal.
+	//
+	// Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+	Digest Digest `json:"digest"`
+
+	// Length Bytes; at most about 8 MiB, but for a single line that is longer.
+	Length int64 `json:"length"`
+	Lines  int   `json:"lines"`
+
+	// Ordinal Its place, from 1.
+	Ordinal int `json:"ordinal"`
+
+	// URL It lets whoever has it download the part. Keep it as a secret.
+	URL string `json:"url"`
+}
+
+// Snapshots defines model for Snapshots.
+type Snapshots struct {
+	Snapshots []Snapshot `json:"snapshots"`
+}
+
 // Storage defines model for Storage.
 type Storage struct {
 	// RecordFormat What new collections begin at: 1 keeps bodies in the database, 2 in the object store.
@@ -2672,7 +2792,8 @@ type Sweep struct {
 	Family string `json:"family"`
 
 	// Kind What it looks for: `operations` and `claims` that were left unfinished; or, by the name
-	// of its task, what has had its time, `expired_codes` or `old_events` say.
+	// of its task, what has had its time, `expired_codes` or `receipts` say; or `objects` that
+	// nothing refers to.
 	Kind string `json:"kind"`
 
 	// Numbers How many of the database's numbers have been visited at all.
@@ -2966,6 +3087,9 @@ type OptionalIfMatch = string
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type PrincipalID = ID
 
+// SnapshotID defines model for SnapshotId.
+type SnapshotID = string
+
 // SweepKind defines model for SweepKind.
 type SweepKind string
 
@@ -3171,6 +3295,22 @@ type GetBodyParams struct {
 
 	// IfNoneMatch ETags of bodies that the caller has. One of them is 304.
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
+// RequestSnapshotParams defines parameters for RequestSnapshot.
+type RequestSnapshotParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// GetSnapshotParams defines parameters for GetSnapshot.
+type GetSnapshotParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // CreateDeviceParams defines parameters for CreateDevice.
@@ -3671,6 +3811,15 @@ type ServerInterface interface {
 	// PresignBody Get a URL to download a body from
 	// (POST /v1/collections/{collection}/records/{key}/sections/{section}/body/presign)
 	PresignBody(ctx echo.Context, collection CollectionName, key ItemKey, section SectionName) error
+	// ListSnapshots List a collection's snapshots
+	// (GET /v1/collections/{collection}/snapshots)
+	ListSnapshots(ctx echo.Context, collection CollectionName) error
+	// RequestSnapshot Ask for a snapshot
+	// (POST /v1/collections/{collection}/snapshots)
+	RequestSnapshot(ctx echo.Context, collection CollectionName, params RequestSnapshotParams) error
+	// GetSnapshot Get a snapshot, and where to download it from
+	// (GET /v1/collections/{collection}/snapshots/{snapshot_id})
+	GetSnapshot(ctx echo.Context, collection CollectionName, snapshotID SnapshotID, params GetSnapshotParams) error
 	// ApproveDevice Let in the device that shows a user code
 	// (POST /v1/device-codes/approve)
 	ApproveDevice(ctx echo.Context) error
@@ -4941,6 +5090,98 @@ func (w *ServerInterfaceWrapper) PresignBody(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.PresignBody(ctx, collection, key, section)
+	return err
+}
+
+// ListSnapshots converts echo context to params.
+func (w *ServerInterfaceWrapper) ListSnapshots(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListSnapshots(ctx, collection)
+	return err
+}
+
+// RequestSnapshot converts echo context to params.
+func (w *ServerInterfaceWrapper) RequestSnapshot(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RequestSnapshotParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RequestSnapshot(ctx, collection, params)
+	return err
+}
+
+// GetSnapshot converts echo context to params.
+func (w *ServerInterfaceWrapper) GetSnapshot(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "collection" -------------
+	var collection CollectionName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "collection", ctx.Param("collection"), &collection, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// ------------- Path parameter "snapshot_id" -------------
+	var snapshotID SnapshotID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "snapshot_id", ctx.Param("snapshot_id"), &snapshotID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter snapshot_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetSnapshotParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetSnapshot(ctx, collection, snapshotID, params)
 	return err
 }
 
@@ -6351,6 +6592,9 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.PUT(options.BaseURL+"/v1/collections/:collection/records/:key", wrapper.PutRecord, options.OperationMiddlewares["putRecord"]...)
 	router.GET(options.BaseURL+"/v1/collections/:collection/records/:key/sections/:section/body", wrapper.GetBody, options.OperationMiddlewares["getBody"]...)
 	router.POST(options.BaseURL+"/v1/collections/:collection/records/:key/sections/:section/body/presign", wrapper.PresignBody, options.OperationMiddlewares["presignBody"]...)
+	router.GET(options.BaseURL+"/v1/collections/:collection/snapshots", wrapper.ListSnapshots, options.OperationMiddlewares["listSnapshots"]...)
+	router.POST(options.BaseURL+"/v1/collections/:collection/snapshots", wrapper.RequestSnapshot, options.OperationMiddlewares["requestSnapshot"]...)
+	router.GET(options.BaseURL+"/v1/collections/:collection/snapshots/:snapshot_id", wrapper.GetSnapshot, options.OperationMiddlewares["getSnapshot"]...)
 	router.POST(options.BaseURL+"/v1/device-codes/approve", wrapper.ApproveDevice, options.OperationMiddlewares["approveDevice"]...)
 	router.POST(options.BaseURL+"/v1/device-codes/deny", wrapper.DenyDevice, options.OperationMiddlewares["denyDevice"]...)
 	router.POST(options.BaseURL+"/v1/device-codes/lookup", wrapper.LookupDeviceCode, options.OperationMiddlewares["lookupDeviceCode"]...)
@@ -8523,6 +8767,174 @@ type PresignBodydefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PresignBodydefaultApplicationProblemPlusJSONResponse) VisitPresignBodyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSnapshotsRequestObject struct {
+	Collection CollectionName `json:"collection"`
+}
+
+type ListSnapshotsResponseObject interface {
+	VisitListSnapshotsResponse(w http.ResponseWriter) error
+}
+
+type ListSnapshots200JSONResponse Snapshots
+
+func (response ListSnapshots200JSONResponse) VisitListSnapshotsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSnapshotsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListSnapshotsdefaultApplicationProblemPlusJSONResponse) VisitListSnapshotsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RequestSnapshotRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	Params     RequestSnapshotParams
+}
+
+type RequestSnapshotResponseObject interface {
+	VisitRequestSnapshotResponse(w http.ResponseWriter) error
+}
+
+type RequestSnapshot202ResponseHeaders struct {
+	IdempotentReplayed *string
+}
+
+type RequestSnapshot202JSONResponse struct {
+	Body    Snapshot
+	Headers RequestSnapshot202ResponseHeaders
+}
+
+func (response RequestSnapshot202JSONResponse) VisitRequestSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.IdempotentReplayed != nil {
+		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
+	}
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RequestSnapshotdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RequestSnapshotdefaultApplicationProblemPlusJSONResponse) VisitRequestSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSnapshotRequestObject struct {
+	Collection CollectionName `json:"collection"`
+	SnapshotID SnapshotID     `json:"snapshot_id"`
+	Params     GetSnapshotParams
+}
+
+type GetSnapshotResponseObject interface {
+	VisitGetSnapshotResponse(w http.ResponseWriter) error
+}
+
+type GetSnapshot200ResponseHeaders struct {
+	CacheControl string
+}
+
+type GetSnapshot200JSONResponse struct {
+	Body    SnapshotPage
+	Headers GetSnapshot200ResponseHeaders
+}
+
+func (response GetSnapshot200JSONResponse) VisitGetSnapshotResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSnapshotdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetSnapshotdefaultApplicationProblemPlusJSONResponse) VisitGetSnapshotResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -11907,6 +12319,15 @@ type StrictServerInterface interface {
 	// PresignBody Get a URL to download a body from
 	// (POST /v1/collections/{collection}/records/{key}/sections/{section}/body/presign)
 	PresignBody(ctx context.Context, request PresignBodyRequestObject) (PresignBodyResponseObject, error)
+	// ListSnapshots List a collection's snapshots
+	// (GET /v1/collections/{collection}/snapshots)
+	ListSnapshots(ctx context.Context, request ListSnapshotsRequestObject) (ListSnapshotsResponseObject, error)
+	// RequestSnapshot Ask for a snapshot
+	// (POST /v1/collections/{collection}/snapshots)
+	RequestSnapshot(ctx context.Context, request RequestSnapshotRequestObject) (RequestSnapshotResponseObject, error)
+	// GetSnapshot Get a snapshot, and where to download it from
+	// (GET /v1/collections/{collection}/snapshots/{snapshot_id})
+	GetSnapshot(ctx context.Context, request GetSnapshotRequestObject) (GetSnapshotResponseObject, error)
 	// ApproveDevice Let in the device that shows a user code
 	// (POST /v1/device-codes/approve)
 	ApproveDevice(ctx context.Context, request ApproveDeviceRequestObject) (ApproveDeviceResponseObject, error)
@@ -13336,6 +13757,84 @@ func (sh *strictHandler) PresignBody(ctx echo.Context, collection CollectionName
 		return err
 	} else if validResponse, ok := response.(PresignBodyResponseObject); ok {
 		return validResponse.VisitPresignBodyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListSnapshots operation middleware
+func (sh *strictHandler) ListSnapshots(ctx echo.Context, collection CollectionName) error {
+	var request ListSnapshotsRequestObject
+
+	request.Collection = collection
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSnapshots(ctx.Request().Context(), request.(ListSnapshotsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSnapshots")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListSnapshotsResponseObject); ok {
+		return validResponse.VisitListSnapshotsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RequestSnapshot operation middleware
+func (sh *strictHandler) RequestSnapshot(ctx echo.Context, collection CollectionName, params RequestSnapshotParams) error {
+	var request RequestSnapshotRequestObject
+
+	request.Collection = collection
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RequestSnapshot(ctx.Request().Context(), request.(RequestSnapshotRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RequestSnapshot")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RequestSnapshotResponseObject); ok {
+		return validResponse.VisitRequestSnapshotResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetSnapshot operation middleware
+func (sh *strictHandler) GetSnapshot(ctx echo.Context, collection CollectionName, snapshotID SnapshotID, params GetSnapshotParams) error {
+	var request GetSnapshotRequestObject
+
+	request.Collection = collection
+	request.SnapshotID = snapshotID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSnapshot(ctx.Request().Context(), request.(GetSnapshotRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSnapshot")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetSnapshotResponseObject); ok {
+		return validResponse.VisitGetSnapshotResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

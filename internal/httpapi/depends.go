@@ -99,6 +99,12 @@ type Records interface {
 	Presign(ctx context.Context, scope tenancy.Scope, collection, key, section string) (record.Presigned, error)
 	Export(ctx context.Context, scope tenancy.Scope, collection string, req record.ExportRequest) (*record.ExportPage, error)
 
+	RequestSnapshot(ctx context.Context, scope tenancy.Scope, collection, idempotencyKey string) (record.RequestedSnapshot, error)
+	Snapshots(ctx context.Context, scope tenancy.Scope, collection string) ([]record.Snapshot, error)
+	Snapshot(ctx context.Context, scope tenancy.Scope, collection string, id domain.SnapshotID) (record.Snapshot, error)
+	PresignSnapshot(ctx context.Context, scope tenancy.Scope, collection string, id domain.SnapshotID, after, limit int) (record.SnapshotParts, error)
+	SweepProgress(context.Context) ([]record.SweepProgress, error)
+
 	Claim(ctx context.Context, scope tenancy.Scope, collection string, a *lease.Authority, req record.ClaimBatch) (record.Batch, error)
 	Heartbeat(ctx context.Context, scope tenancy.Scope, collection string, a *lease.Authority, id string, items []record.ClaimedItem, term time.Duration) ([]record.BatchItem, error)
 	Complete(ctx context.Context, scope tenancy.Scope, collection string, a *lease.Authority, id string, req record.CompleteBatch) (record.Completion, error)
@@ -155,6 +161,10 @@ type Jobs interface {
 	IdentitySweep(ctx context.Context, databases ...string) (asked []string, err error)
 	// IdentityCleanup likewise of a cleanup.
 	IdentityCleanup(ctx context.Context, databases ...string) (asked []string, err error)
+	// And these of what is done for records.
+	RecordCleanup(ctx context.Context, databases ...string) (asked []string, err error)
+	Snapshots(ctx context.Context, databases ...string) (asked []string, err error)
+	RecordObjects(ctx context.Context, databases ...string) (asked []string, err error)
 }
 
 // CheckpointKeys is what the handlers need of tenancy.CheckpointKeys.

@@ -27,6 +27,7 @@ type fakeRecords struct {
 	stored   record.Stored
 	list     record.RecordPage
 	page     record.ExportPage
+	progress []record.SweepProgress
 }
 
 func (f *fakeRecords) call(ctx context.Context, name string, got any) error {

@@ -79,6 +79,21 @@ func (f *fakeJobs) IdentitySweep(_ context.Context, databases ...string) ([]stri
 	return []string{"data2"}, f.err
 }
 
+func (f *fakeJobs) RecordCleanup(_ context.Context, databases ...string) ([]string, error) {
+	f.got, f.kind = databases, "record cleanup"
+	return []string{"data2"}, f.err
+}
+
+func (f *fakeJobs) Snapshots(_ context.Context, databases ...string) ([]string, error) {
+	f.got, f.kind = databases, "snapshots"
+	return []string{"data2"}, f.err
+}
+
+func (f *fakeJobs) RecordObjects(_ context.Context, databases ...string) ([]string, error) {
+	f.got, f.kind = databases, "objects"
+	return []string{"data2"}, f.err
+}
+
 func (f *fakeJobs) IdentityCleanup(_ context.Context, databases ...string) ([]string, error) {
 	f.got, f.kind = databases, "cleanup"
 	return []string{"data2"}, f.err

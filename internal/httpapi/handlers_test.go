@@ -187,7 +187,9 @@ func TestCreateTenant_HasItsDefaults(t *testing.T) {
 
 func TestRunSweep_TellsForEachDatabaseWhetherOneWasThereAlready(t *testing.T) {
 	t.Parallel()
-	for kind, job := range map[string]string{"identity": "sweep", "cleanup": "cleanup"} {
+	for kind, job := range map[string]string{
+		"identity": "sweep", "cleanup": "cleanup", "record-cleanup": "record cleanup", "snapshots": "snapshots", "objects": "objects",
+	} {
 		runsSweep(t, request{method: "POST", target: "/v1/sweeps/" + kind + "/run", token: "operator"}, job)
 	}
 }

@@ -14,6 +14,13 @@ func (s *server) ListSweeps(ctx context.Context, _ ListSweepsRequestObject) (Lis
 	if err != nil {
 		return nil, err
 	}
+	ofRecords, err := s.records.SweepProgress(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range ofRecords {
+		progress = append(progress, identity.SweepProgress(p))
+	}
 	return ListSweeps200JSONResponse{Sweeps: encodeAll(progress, encodeSweep)}, nil
 }
 
@@ -37,6 +44,12 @@ func (s *server) RunSweep(ctx context.Context, request RunSweepRequestObject) (R
 	case SweepKindIdentity:
 	case SweepKindCleanup:
 		ask = s.jobs.IdentityCleanup
+	case SweepKindRecordCleanup:
+		ask = s.jobs.RecordCleanup
+	case SweepKindSnapshots:
+		ask = s.jobs.Snapshots
+	case SweepKindObjects:
+		ask = s.jobs.RecordObjects
 	default:
 		return nil, domain.NotFound("sweep_not_found", "There is no sweep of this kind.")
 	}

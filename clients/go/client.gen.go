@@ -4267,7 +4267,7 @@ type ClientInterface interface {
 	//
 	// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-	// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
 	// operation id.
 	//
@@ -4298,7 +4298,7 @@ type ClientInterface interface {
 	//
 	// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-	// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
 	// operation id.
 	//
@@ -6246,7 +6246,7 @@ func (c *Client) GetRecord(ctx context.Context, collection CollectionName, key I
 //
 // As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 // its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 // Both may have 12 MiB, may take two minutes, and have the same receipt under the same
 // operation id.
 //
@@ -6287,7 +6287,7 @@ func (c *Client) PutRecordWithBody(ctx context.Context, collection CollectionNam
 //
 // As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 // its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 // Both may have 12 MiB, may take two minutes, and have the same receipt under the same
 // operation id.
 //
@@ -13682,7 +13682,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-	// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
 	// operation id.
 	//
@@ -13713,7 +13713,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-	// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
 	// operation id.
 	//
@@ -21377,7 +21377,7 @@ func (c *ClientWithResponses) GetRecordWithResponse(ctx context.Context, collect
 //
 // As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 // its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 // Both may have 12 MiB, may take two minutes, and have the same receipt under the same
 // operation id.
 //
@@ -21414,7 +21414,7 @@ func (c *ClientWithResponses) PutRecordWithBodyWithResponse(ctx context.Context,
 //
 // As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 // its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-// of type `application/json`. Large bodies need a third of the room that way, and so wait less.
+// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 // Both may have 12 MiB, may take two minutes, and have the same receipt under the same
 // operation id.
 //

@@ -27,6 +27,12 @@
 // (bind.go). Every object with named members is closed, so nothing can bind that
 // was not judged. Free-form objects stay bytes.
 //
+// A body that may have megabytes (room.go) is not read before there is room for it in
+// memory, which it has until the answer was written. Of one in parts (recordupload.go)
+// the part that is JSON is judged and bound so, and the others are bytes. What an
+// answer holds is given back in the same way, and bodies in it are written as they
+// are (recordbodies.go), never held a second time as text.
+//
 // A body of lines (lines.go) is not read before its handler asks for it. Each line
 // is then judged and bound in the same way, and what is wrong with one is the
 // result of that one.

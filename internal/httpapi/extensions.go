@@ -45,6 +45,19 @@ func (e extensions) number(name string, otherwise int64) (int64, error) {
 	return int64(n), nil
 }
 
+// flag is true or false; false without the extension.
+func (e extensions) flag(name string) (bool, error) {
+	value, given := e[name]
+	if !given {
+		return false, nil
+	}
+	set, ok := value.(bool)
+	if !ok {
+		return false, fmt.Errorf("%s is neither true nor false", name)
+	}
+	return set, nil
+}
+
 // seconds is a duration; 0 without the extension.
 func (e extensions) seconds(name string) (time.Duration, error) {
 	n, err := e.number(name, 0)

@@ -94,13 +94,17 @@ func newOperation(doc *openapi3.T, template, method string, item *openapi3.PathI
 	if err != nil {
 		return nil, err
 	}
+	repeatable, err := extended.flag(extensionRepeatable)
+	if err != nil {
+		return nil, err
+	}
 	op := &operation{
 		id:          described.OperationID,
 		method:      method,
 		template:    template,
 		scope:       scope,
 		oauthErrors: extended[extensionErrors] == "rfc6749",
-		repeatable:  extended[extensionRepeatable] == true,
+		repeatable:  repeatable,
 		timeout:     timeout,
 		query:       make(map[string]*openapi3.Parameter),
 		matched:     &routers.Route{Spec: doc, Path: template, PathItem: item, Method: method, Operation: described},

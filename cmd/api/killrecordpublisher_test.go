@@ -2,13 +2,10 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
@@ -260,135 +257,4 @@ func receiptText(r holdfast.Receipt) string {
 		panic(err) // texts, numbers and times always marshal
 	}
 	return string(text)
-}
-
-// workOnBatch claims items and completes the batch with some of them.
-func (p *publisher) workOnBatch(t *testing.T, c string) {
-	id := "batch of " + p.operation()
-	var keys []string
-	for _, n := range p.rng.Perm(recordKeys)[:3] {
-		keys = append(keys, fmt.Sprint("key/", n))
-	}
-	var claimed *holdfast.Batch
-	err := p.insist(func() error {
-		answer, err := p.client.ClaimBatchWithResponse(t.Context(), c, nil, holdfast.NewBatch{BatchID: id, Owner: p.name, Items: keys, TermSeconds: ptr(holdfast.ClaimTerm(600))})
-		if err == nil {
-			claimed = answer.JSON200
-		}
-		return err
-	})
-	if err != nil {
-		p.fault(t, "claim %s: %v", id, err)
-		return
-	}
-	var all []*publishing
-	req := holdfast.NewCompletion{OperationID: p.operation()}
-	for _, item := range claimed.Items {
-		if item.State != "leased" {
-			continue
-		}
-		d := p.any(t, c, item.Key)
-		p.send(d)
-		a := &d.asked
-		all = append(all, d)
-		req.Items = append(req.Items, holdfast.ClaimedPublication{
-			Key: a.Key, OperationID: a.OperationID, Generation: *item.Generation, Sections: a.Sections,
-			Expect: a.Expect, Fence: a.Fence, IfAbsent: a.IfAbsent, IfRevision: a.IfRevision,
-		})
-	}
-	if len(all) > 0 {
-		p.complete(t, c, id, req, all)
-	}
-}
-
-func (p *publisher) complete(t *testing.T, c, id string, req holdfast.NewCompletion, all []*publishing) {
-	var done *holdfast.Completion
-	err := p.insist(func() error {
-		answer, err := p.client.CompleteBatchWithResponse(t.Context(), c, id, nil, req)
-		if err == nil {
-			done = answer.JSON200
-		}
-		return err
-	})
-	if err != nil {
-		p.fault(t, "complete %s: %v", id, err)
-		return
-	}
-	for i, item := range done.Items {
-		switch d := all[i]; {
-		case item.Receipt != nil:
-			d.receipt = *item.Receipt
-			p.hear(t, d, nil)
-		case item.Problem != nil:
-			p.hear(t, d, refusalOf(item.Problem))
-		default:
-			p.fault(t, "%s of %s came to %s", item.Key, id, item.Outcome)
-		}
-	}
-}
-
-// send notes that the bodies of a publication may be read from now on.
-func (s *recordStorm) send(d *publishing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for section, body := range *d.asked.Sections {
-		at := bodyPlace{d.collection, d.asked.Key, section}
-		s.sent[at] = append(s.sent[at], digestOf(body.Body))
-	}
-}
-
-func digestOf(body []byte) string {
-	digest := sha256.Sum256(body)
-	return hex.EncodeToString(digest[:])
-}
-
-func (p *publisher) hearReceipt(d *publishing, receipt holdfast.Receipt, replayed bool) {
-	d.receipt = receipt
-	if replayed {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.replayed++
-	}
-}
-
-// refusals are what a publication may come to that asked for something else than
-// there was.
-const refusals = "revision_stale record_exists record_not_found digest_mismatch primary_missing"
-
-// hear takes in the answer that stands.
-func (p *publisher) hear(t *testing.T, d *publishing, err error) {
-	if err != nil {
-		for code := range strings.FieldsSeq(refusals) {
-			if holdfast.IsCode(err, code) {
-				d.refusal = code
-			}
-		}
-		if d.refusal == "" {
-			p.fault(t, "%s of %s: %v", d.asked.OperationID, d.asked.Key, err)
-			return
-		}
-	} else {
-		p.own = append(p.own, d)
-	}
-	p.acknowledge(d)
-}
-
-// acknowledge notes what came of a publication in the end.
-func (s *recordStorm) acknowledge(d *publishing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done = append(s.done, d)
-	if d.refusal != "" || d.receipt.Outcome != "published" {
-		return
-	}
-	at := recordPlace{d.collection, d.asked.Key}
-	s.told[at] = max(s.told[at], d.receipt.Revision)
-	for _, change := range d.receipt.Changes {
-		s.standing[bodyPlace{d.collection, d.asked.Key, change.Section}] = true
-	}
-}
-
-// refusalOf is a problem of one of many as if it had come alone.
-func refusalOf(problem *holdfast.RecordProblem) error {
-	return &holdfast.Error{Problem: holdfast.Problem{Code: problem.Code, Detail: problem.Detail}}
 }

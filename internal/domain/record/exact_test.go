@@ -3,6 +3,8 @@ package record
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -57,6 +59,7 @@ func TestBodies_SpoiltInSQL_AreUnavailable(t *testing.T) {
 	const spoilChunk = `UPDATE section_chunks SET content = set_byte(content, 7, 1) WHERE item_key = $1 AND ordinal = 1`
 	for name, spoil := range map[string][]string{
 		"inline":        {`UPDATE sections_in_sql SET content = set_byte(content, 7, 1) WHERE item_key = $1`},
+		"inline's end":  {`UPDATE sections_in_sql SET content = set_byte(content, length::integer - 1, 1) WHERE item_key = $1`}, // R27
 		"chunk":         {spoilChunk},
 		"shorter chunk": {`UPDATE section_chunks SET content = substr(content, 2) WHERE item_key = $1 AND ordinal = 1`},
 		"longer chunk":  {`UPDATE section_chunks SET content = content || '\x00'::bytea WHERE item_key = $1 AND ordinal = 1`},
@@ -68,11 +71,11 @@ func TestBodies_SpoiltInSQL_AreUnavailable(t *testing.T) {
 		if strings.Contains(name, "chunk") {
 			body = strings.Repeat("1 chunk ", 60<<10) + strings.Repeat("another ", 60<<10)
 		}
-		c := k.collection(t, strings.ReplaceAll(name, " ", "-"))
+		c := k.collection(t, strings.NewReplacer(" ", "-", "'", "-").Replace(name))
 		k.publish(t, c, Publication{Key: name, Bodies: map[string][]byte{"items": []byte(body), "plans": []byte("fine")}, Expect: Expectation{Absent: true}})
 		admin := k.adminOf(c)
 		for _, sql := range spoil {
-			if name == "inline" {
+			if strings.HasPrefix(name, "inline") {
 				sql += ` AND section = 'items'`
 			}
 			if tag, err := admin.Exec(t.Context(), sql, name); err != nil || tag.RowsAffected() != 1 {
@@ -115,6 +118,32 @@ func TestBodies_SpoiltInTheStore_AreUnavailable(t *testing.T) {
 		if r, err := k.Record(t.Context(), k.scope, c, "a"); err != nil || !r.Sections[0].Live {
 			t.Errorf("%s: the record is %+v, %v", spoilt, r, err)
 		}
+	}
+}
+
+// R27: nobody gets a part of a body before all of it was verified, to its last byte.
+func TestBody_WhoseLastByteIsWrong_IsNotBegun(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, FormatStore)
+	c := k.collection(t, "orders")
+	body := strings.Repeat("body", 64<<10)
+	k.publish(t, c, items("a", body))
+	k.faults.On("GET", func(_ *http.Request, pass func() (*http.Response, error)) (*http.Response, error) {
+		answer, err := pass()
+		if err == nil {
+			answer.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.MultiReader(io.LimitReader(answer.Body, int64(len(body)-1)), strings.NewReader("!")), answer.Body}
+		}
+		return answer, err
+	})
+	got, err := k.Body(t.Context(), k.scope, c, "a", "items")
+	if expectCode(t, err, domain.KindUnavailable, "body_unavailable"); got != nil {
+		t.Errorf("%d bytes come with it", len(got.Body))
+	}
+	if got := k.body(t, c, "a", "items"); got != body {
+		t.Errorf("read again, it has %d bytes", len(got))
 	}
 }
 

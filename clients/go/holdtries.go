@@ -100,7 +100,7 @@ func connection(client *ClientWithResponses) (*Client, *transport, error) {
 	return plain, connected, nil
 }
 
-var errNotConnected = errors.New("holdfast: a lease is held with a client that Connect made")
+var errNotConnected = errors.New("holdfast: it needs a client that Connect made")
 
 // permitted sends what may be sent.
 type permitted struct {

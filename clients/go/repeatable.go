@@ -15,6 +15,7 @@ var creating = map[string]bool{
 	"email-changes": true,
 	"operators":     true,
 	"principals":    true,
+	"snapshots":     true,
 	"tenants":       true,
 }
 
@@ -23,6 +24,7 @@ var creating = map[string]bool{
 var reading = map[string]bool{
 	"accounts/batch-get": true,
 	"accounts/lookup":    true,
+	"body/presign":       true,
 	"journal/check":      true,
 }
 
@@ -36,6 +38,16 @@ var settling = map[string]bool{
 	"leases/renew":   true,
 }
 
+// named are the last words of the paths at which what is sent names itself, by an
+// operation id or a batch's id and its claims: what comes again finds what the first
+// one did.
+var named = map[string]bool{
+	"batches":   true,
+	"complete":  true,
+	"heartbeat": true,
+	"publish":   true,
+}
+
 // importing is where a line that is sent again finds what it made, by its key.
 const importing = "accounts/import"
 
@@ -44,15 +56,18 @@ func creates(request *http.Request) bool {
 }
 
 // repeatable tells whether the request may be sent again after an answer was
-// lost: it reads, it settles, or it creates under a key or under keys.
+// lost: it reads, it settles, it creates under a key or under keys, or it is named.
+// What is put has an operation id, or says how things are to be.
 func repeatable(request *http.Request) bool {
 	switch request.Method {
-	case http.MethodGet:
+	case http.MethodGet, http.MethodPut:
 		return true
+	case http.MethodDelete:
+		return request.Header.Get("Idempotency-Key") != ""
 	case http.MethodPost:
 		parent, word := path.Split(request.URL.Path)
 		end := path.Base(parent) + "/" + word
-		return reading[end] || settling[end] || end == importing || creating[word]
+		return reading[end] || settling[end] || end == importing || creating[word] || named[word]
 	default:
 		return false
 	}

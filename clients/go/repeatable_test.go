@@ -53,11 +53,44 @@ func TestRepeatable_NamesOperationsThatThereAre(t *testing.T) {
 			there[path.Base(parent)+"/"+word] = true
 		}
 	}
+	words := map[string]bool{}
+	for end := range there {
+		words[path.Base(end)] = true
+	}
+	for word := range named {
+		if !words[word] {
+			t.Errorf("no operation is at …/%s", word)
+		}
+	}
 	for _, ends := range []map[string]bool{reading, settling, {importing: true}} {
 		for end := range ends {
 			if !there[end] {
 				t.Errorf("no operation is at …/%s", end)
 			}
 		}
+	}
+}
+
+// What the document says may be repeated, the client repeats.
+func TestRepeatable_AreTheOperationsThatAreSaidToBe(t *testing.T) {
+	t.Parallel()
+	doc, err := openapi3.NewLoader().LoadFromData(web.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	for template, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.Extensions["x-holdfast-repeatable"] != true {
+				continue
+			}
+			said++
+			if !repeatable(&http.Request{Method: method, URL: &url.URL{Path: template}}) {
+				t.Errorf("%s %s is not repeated", method, template)
+			}
+		}
+	}
+	if said == 0 {
+		t.Error("the document says so of none")
 	}
 }

@@ -65,6 +65,7 @@ func (s *subject) sameForStrangers(t *testing.T, op described, name string) {
 		"section":      "items",
 		"operation_id": theReceipt,
 		"batch_id":     x.path["batch_id"],
+		"snapshot_id":  x.path["snapshot_id"],
 		"kind":         "claims", // nobody's: what a sweep looks into is no kind of sweep
 	}[name]
 	if foreign == "" {

@@ -43,6 +43,12 @@ func (s *subject) validOnRecords(t testing.TB, x *exchange, n int64, body func(s
 		x.path["operation_id"] = theReceipt
 	case "exportRecords":
 		x.query = "section=items&after=0&limit=2&include=bodies&unavailable=mark"
+	case "requestSnapshot":
+		x.header.Set("Idempotency-Key", theSnapshot)
+	case "listSnapshots":
+	case "getSnapshot":
+		x.path["snapshot_id"] = s.snapshot(t)
+		x.query = "limit=2"
 	case "claimBatch":
 		body(`{"batch_id":"batch-$n","owner":"worker","items":["a-$n","b-$n"],"term_seconds":60}`)
 	case "getBatch":
@@ -64,6 +70,8 @@ func (s *subject) validOnRecords(t testing.TB, x *exchange, n int64, body func(s
 const (
 	theKey     = "2026/4711 ?#%é+"
 	theReceipt = "create /%" // its publication
+
+	theSnapshot = "the-snapshot" // the Idempotency-Key of the collection's only one, which nobody makes
 )
 
 // helloDigest is that of "hello".
@@ -92,6 +100,16 @@ func (s *subject) newRecord(t testing.TB, key, operation string) string {
 		t.Fatal(err)
 	}
 	return key
+}
+
+// snapshot is the id of the collection's snapshot.
+func (s *subject) snapshot(t testing.TB) string {
+	t.Helper()
+	requested, err := connect(t, s.api, s.owner.key).RequestSnapshotWithResponse(t.Context(), s.collection, &holdfast.RequestSnapshotParams{IdempotencyKey: ptr(theSnapshot)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return requested.JSON202.SnapshotID
 }
 
 // claimed claims an item for a batch, and gives the batch's id.

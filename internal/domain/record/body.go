@@ -132,27 +132,35 @@ type foundBody struct {
 // gives the section without its body, when that is longer than there is room for;
 // and with errNoBody when the section, the record or the collection isn't there.
 func (s *Service) readBody(ctx context.Context, scope tenancy.Scope, collection, key, section string, room int64) (found foundBody, err error) {
-	if !sectionName.MatchString(section) {
+	ref, err := refOf(collection)
+	if err != nil || !sectionName.MatchString(section) {
 		return foundBody{}, errNoBody
 	}
-	whole, missing := false, true
-	err = s.read(ctx, scope, collection, func(tx *tenancy.Tx, ref ref) {
+	type answer struct {
+		foundBody
+		there, whole bool
+	}
+	read := &answer{}
+	look := &reading{number: ref.number, bytes: room, queue: func(tx *tenancy.Tx) {
+		read.there = false
 		tx.Queue(sqlReadBody, int16(ref.number), ref.name, key, section, room).Query(func(rows pgx.Rows) (err error) {
 			for rows.Next() {
-				missing = false
+				read.there = true
 				var body []byte
-				if found.section, err = scanSection(rowAnd{rows, []any{&whole, &body}}, &found.collection, &found.revision); err != nil {
+				if read.section, err = scanSection(rowAnd{rows, []any{&read.whole, &body}}, &read.collection, &read.revision); err != nil {
 					return err
 				}
-				found.section.Body = body
+				read.section.Body = body
 			}
 			return rows.Err()
 		})
-	})
-	switch {
-	case err != nil:
+	}}
+	if err := s.look(ctx, scope.Tenant, look); err != nil {
 		return foundBody{}, err
-	case missing:
+	}
+	found = read.foundBody
+	switch {
+	case !read.there:
 		return foundBody{}, errNoBody
 	case !found.section.Live:
 		return foundBody{}, errGone
@@ -162,7 +170,7 @@ func (s *Service) readBody(ctx context.Context, scope tenancy.Scope, collection,
 		found.section.Body, err = s.fetch(ctx, scope.Tenant, found.collection, &found.section)
 		return found, err
 	}
-	return found, s.verify(ctx, found.collection, &found.section, whole)
+	return found, s.verify(ctx, found.collection, &found.section, read.whole)
 }
 
 var errOutgrown = domain.TooLarge("body_outgrown", "The body is longer than the room that it has.")

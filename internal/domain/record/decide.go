@@ -82,15 +82,12 @@ func (s *Service) settle(ctx context.Context, d *decision) error {
 func (s *Service) rehearse(ctx context.Context, d *decision, beside func(tx *tenancy.Tx)) (*locked, error) {
 	for range maxAttempts {
 		f := newFlush([]*decision{d})
-		e := s.entry(d.caller.Tenant, f.numbers...)
-		e.ReadOnly = true
-		err := tenancy.Run(ctx, s.router.Database(d.collection.number), e, func(ctx context.Context, tx *tenancy.Tx) error {
+		err := s.look(ctx, d.caller.Tenant, &reading{number: d.collection.number, queue: func(tx *tenancy.Tx) {
 			f.look(tx, false)
 			if beside != nil {
 				beside(tx)
 			}
-			return nil
-		})
+		}})
 		if err != nil {
 			return nil, err
 		}

@@ -32,13 +32,8 @@ func (s *Service) lookAt(ctx context.Context, scope tenancy.Scope, collection st
 	}
 	d.collection, d.caller = ref, scope
 	f := newFlush([]*decision{&d})
-	e := s.entry(scope.Tenant, ref.number)
-	e.ReadOnly = true
-	err = tenancy.Run(ctx, s.router.Database(ref.number), e, func(ctx context.Context, tx *tenancy.Tx) error {
-		f.look(tx, false)
-		return nil
-	})
-	if err != nil {
+	look := &reading{number: ref.number, queue: func(tx *tenancy.Tx) { f.look(tx, false) }}
+	if err := s.look(ctx, scope.Tenant, look); err != nil {
 		return nil, err
 	}
 	f.setUp(s.limits, true)

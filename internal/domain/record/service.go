@@ -41,6 +41,7 @@ type Service struct {
 	log     *slog.Logger
 
 	deciding *tenancy.Sharer[decision]
+	reading  *tenancy.Sharer[reading]
 }
 
 // New makes the keeper of records over the router's data databases. store may be
@@ -78,6 +79,7 @@ func New(router *postgres.Router, leases *lease.Service, store Store, options Op
 	s.deciding = tenancy.NewSharer("record.decide", s.tracer, s.decideAll).Limit(tenancy.Limits[decision]{
 		UnderWay: 1, Patience: patience, Weight: maxFlushBytes, Weigh: (*decision).weight,
 	})
+	s.reading = tenancy.NewSharer("record.read", s.tracer, s.lookAll)
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
+	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -237,4 +238,28 @@ func TestBody_ARangeOfAWrongBodySendsNoByte(t *testing.T) {
 	if got := k.ask(t, "GET", bodyAt("a", "items"), "", "Range: bytes=0-4"); got.text() != "hello" {
 		t.Errorf("afterwards: %d %s", got.status, got.body)
 	}
+}
+
+// What an answer held in memory is there for others when it was sent: each of these
+// reads more than a process may hold at once.
+func TestBody_WhatAnAnswerHeldIsGivenBack(t *testing.T) {
+	t.Parallel()
+	inBothFormats(t, func(t *testing.T, k *keeper) {
+		k.create(t, "a", map[string]string{"items": strings.Repeat("x", 2<<20)})
+		for _, c := range []struct {
+			method, path, body string
+			status             int
+		}{
+			{"GET", bodyAt("a", "items"), "", 200},
+			{"GET", at("a") + "?include=bodies", "", 200},
+			{"GET", "/export?include=bodies", "", 200},
+			{"PUT", at("a") + "?include=bodies", publication("o", map[string]string{"items": "x"}), 412},
+		} {
+			for n := range record.DefaultMemory>>21 + 4 {
+				if got := k.ask(t, c.method, c.path, c.body, `If-Match: "7"`); got.status != c.status || len(got.body) < 2<<20 {
+					t.Fatalf("%s %s: the %d. time %d %.300s", c.method, c.path, n+1, got.status, got.body)
+				}
+			}
+		}
+	})
 }

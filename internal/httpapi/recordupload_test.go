@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
 )
@@ -121,4 +123,26 @@ func TestUpload_ItsMediaTypeNamesABoundary(t *testing.T) {
 			t.Errorf("%s: %d %q, want %q", media, p.Status, p.Code, want)
 		}
 	}
+}
+
+func TestUpload_WhateverIsSentIsNeverTheServersFault(t *testing.T) {
+	t.Parallel()
+	a := newTestAPI(t, testOptions{discard: true})
+	valid := inParts(part("publication", `{"operation_id":"o","expect":{"items":null}}`), part("items", "x\r\n--"), part("plans", ""))
+	rapid.Check(t, func(rt *rapid.T) {
+		body := []byte(valid)
+		for range rapid.IntRange(1, 4).Draw(rt, "changes") {
+			at := rapid.IntRange(0, len(body)).Draw(rt, "at")
+			end := min(len(body), at+rapid.IntRange(0, 20).Draw(rt, "removed"))
+			inserted := rapid.OneOf(
+				rapid.SliceOfN(rapid.Byte(), 0, 8),
+				rapid.Map(rapid.SampledFrom([]string{"\r\n--x\r\n", "\r\n--x--", "\r\n\r\n", "Content-Type: ", "name=", `"`, ";", "\x00", "=?utf-8?q?a?="}), func(s string) []byte { return []byte(s) }),
+			).Draw(rt, "inserted")
+			body = slices.Concat(body[:at], inserted, body[end:])
+		}
+		w := a.do(t, request{method: "PUT", target: orders("/records/a"), body: string(body), headers: []string{"Content-Type: multipart/form-data; boundary=x"}})
+		if w.Code >= http.StatusInternalServerError || a.memory.inUse != 0 {
+			rt.Fatalf("%q: %d %s; %d bytes are left", body, w.Code, w.Body, a.memory.inUse)
+		}
+	})
 }

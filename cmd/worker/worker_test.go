@@ -135,7 +135,7 @@ func TestWorker_SweepsEveryDatabaseAndStopsOnASignal(t *testing.T) {
 	if ready.Databases != 3 {
 		t.Errorf("the worker says %+v, want three databases", ready)
 	}
-	for _, kind := range []string{"identity_sweep", "identity_cleanup"} {
+	for _, kind := range []string{"identity_sweep", "identity_cleanup", "record_snapshot", "record_cleanup", "record_objects"} {
 		awaitCount(t, in, "control", completedJobs+` AND kind = '`+kind+`'`, 3)
 	}
 	for _, database := range []string{"data1", "data2", "data3"} {
@@ -143,6 +143,8 @@ func TestWorker_SweepsEveryDatabaseAndStopsOnASignal(t *testing.T) {
 		awaitCount(t, in, database, `SELECT count(*) FROM sweeps WHERE kind IN ('operations', 'claims') AND passes > 0`, 2*21+1)
 		// And one a number for each task of the cleanup.
 		awaitCount(t, in, database, `SELECT count(*) FROM sweeps WHERE kind NOT IN ('operations', 'claims') AND passes > 0`, 21*10)
+		awaitCount(t, in, database, `SELECT count(*) FROM record_sweeps WHERE passes > 0`, 21*3)
+		awaitCount(t, in, database, `SELECT count(*) FROM object_sweeps WHERE passes > 0`, 21)
 	}
 
 	response, err := http.Get("http://" + ready.Address + "/metrics")
@@ -156,7 +158,7 @@ func TestWorker_SweepsEveryDatabaseAndStopsOnASignal(t *testing.T) {
 	}
 	for _, name := range []string{
 		"messaging_process_duration_seconds_bucket", "db_client_operation_duration_seconds_bucket", "holdfast_sweep_visited_total",
-		"holdfast_jobs_depth", "holdfast_jobs_leader", "holdfast_bodies_concurrency_limit", `service_name="holdfast-worker"`,
+		"holdfast_jobs_depth", "holdfast_jobs_leader", "holdfast_record_unreferenced_objects", "holdfast_record_unreferenced_bytes", "holdfast_bodies_concurrency_limit", `service_name="holdfast-worker"`,
 	} {
 		if !strings.Contains(string(metrics), name) {
 			t.Errorf("the metrics lack %s", name)

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
-// chunkyBody is one that goes into chunks in SQL.
-var chunkyBody = bytes.Repeat([]byte("\x00\xff chunks\r\n"), 60_000)
+// chunkyBody is one that goes into chunks in SQL, of which some are sent ahead.
+var chunkyBody = bytes.Repeat([]byte("\x00\xff chunks\r\n"), 110_000)
 
 var errands = []errand{
 	{name: "change", prepare: prepareChange, single: true, least: 3},

@@ -19,6 +19,11 @@
 // Hold is for a tenant's processes that take a world over, to write to it alone: it
 // keeps the lease, and tells them in time when they must stop.
 //
+// Publish changes a record once, whatever happens to its answers. ReadRecord,
+// ReadBody and BodyCopy read bodies and verify them, DownloadBody and SaveBody large
+// ones. FollowExport follows what changes in a collection, and TakeSnapshot begins
+// with all of it. WorkBatch is for producers that share their work.
+//
 // NewDeviceTokens is for applications that devices come to, with tokens of the
 // device flow. The devices themselves need nothing of this package: any OAuth
 // client does that speaks RFC 8628, golang.org/x/oauth2 say.

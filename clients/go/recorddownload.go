@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 )
@@ -19,29 +20,32 @@ import (
 // client tries its other requests. The client must be one that Connect made, and its
 // HTTP client reaches the object store.
 func DownloadBody(ctx context.Context, client *ClientWithResponses, collection CollectionName, key ItemKey, section SectionName, w io.Writer) (Digest, int64, error) {
-	d, err := newDownload(client, collection, key, section, w)
+	once, err := singly(client, always)
 	if err != nil {
 		return "", 0, err
 	}
-	p := patience{attempts: d.attempts}
-	for {
-		before := d.done
-		err := d.goOn(ctx)
-		if err == nil {
-			return d.digest, d.done, nil
-		}
-		if d.done > before {
-			p.failures = 0
-		}
-		if p.waits(ctx, err) {
-			continue
-		}
-		var final *finalError
-		if errors.As(err, &final) {
-			err = final.error
-		}
+	d, err := newDownload(client, w)
+	if err != nil {
 		return "", 0, err
 	}
+	d.key, d.section = key, section
+	d.presign = func(ctx context.Context) (PresignedBody, error) { // each try's lives for minutes
+		answer, err := once.PresignBodyWithResponse(ctx, collection, key, section)
+		switch {
+		case err != nil:
+			return PresignedBody{}, err
+		case answer.JSON200 == nil:
+			return PresignedBody{}, errNoJSON
+		}
+		return *answer.JSON200, nil
+	}
+	d.direct = func(ctx context.Context, params *GetBodyParams) (*http.Response, error) {
+		return once.ClientInterface.GetBody(ctx, collection, key, section, params)
+	}
+	if err := d.run(ctx); err != nil {
+		return "", 0, err
+	}
+	return d.digest, d.done, nil
 }
 
 // SaveBody downloads a section's body into a file, which is replaced when the body is

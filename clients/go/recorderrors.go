@@ -30,13 +30,16 @@ func (e *RecordConflictError) Unwrap() error { return e.Err }
 // not all of it. None of it may be used, whatever was written already. It may have
 // been changed on its way; another try may bring the right one.
 type UnverifiedBodyError struct {
-	Key     ItemKey
-	Section SectionName
-	Digest  Digest // that it was said to have
+	Key     ItemKey     // "" for a snapshot's part
+	Section SectionName // likewise
+	Digest  Digest      // that it was said to have
 	Reason  error
 }
 
 func (e *UnverifiedBodyError) Error() string {
+	if e.Key == "" {
+		return fmt.Sprintf("holdfast: what was downloaded can't be used: %v", e.Reason)
+	}
 	return fmt.Sprintf("holdfast: the body of section %s of %q can't be used: %v", e.Section, e.Key, e.Reason)
 }
 

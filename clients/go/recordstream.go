@@ -13,14 +13,18 @@ import (
 	"strings"
 )
 
-// download is a body on its way to a writer.
+// download is something verifiable on its way to a writer.
 type download struct {
-	once       *ClientWithResponses
-	doer       HttpRequestDoer // sends no token: a presigned URL is authority enough
-	attempts   int
-	collection CollectionName
-	key        ItemKey
-	section    SectionName
+	doer     HttpRequestDoer // sends no token: a presigned URL is authority enough
+	attempts int
+	key      ItemKey     // of a body,
+	section  SectionName // likewise
+
+	// presign gives a URL for a try.
+	presign func(context.Context) (PresignedBody, error)
+
+	// direct reads through the API what presign says is body_in_sql.
+	direct func(context.Context, *GetBodyParams) (*http.Response, error)
 
 	w      io.Writer
 	hash   hash.Hash // of what w has
@@ -29,20 +33,36 @@ type download struct {
 	length int64     // likewise; -1 where nobody says
 }
 
-func newDownload(client *ClientWithResponses, collection CollectionName, key ItemKey, section SectionName, w io.Writer) (*download, error) {
+func newDownload(client *ClientWithResponses, w io.Writer) (*download, error) {
 	_, connected, err := connection(client)
 	if err != nil {
 		return nil, err
 	}
-	once, err := singly(client, always)
-	if err != nil {
-		return nil, err
+	return &download{doer: connected.doer, attempts: connected.attempts, w: w, hash: sha256.New()}, nil
+}
+
+// run tries until w has all of it, as long as each try brings anything, or as often
+// as the client tries its other requests.
+func (d *download) run(ctx context.Context) error {
+	p := patience{attempts: d.attempts}
+	for {
+		before := d.done
+		err := d.goOn(ctx)
+		if err == nil {
+			return nil
+		}
+		if d.done > before {
+			p.failures = 0
+		}
+		if p.waits(ctx, err) {
+			continue
+		}
+		var final *finalError
+		if errors.As(err, &final) {
+			err = final.error
+		}
+		return err
 	}
-	return &download{
-		once: once, doer: connected.doer, attempts: connected.attempts,
-		collection: collection, key: key, section: section,
-		w: w, hash: sha256.New(),
-	}, nil
 }
 
 // goOn is one try at what is missing.
@@ -88,22 +108,19 @@ func (d *download) unverified(reason error) error {
 	return &finalError{&UnverifiedBodyError{d.key, d.section, d.digest, reason}}
 }
 
-// open gives the body behind what is done. Each try asks for a URL of its own, which
-// lives for minutes.
+// open gives what is behind what is done.
 func (d *download) open(ctx context.Context) (io.ReadCloser, error) {
-	presigned, err := d.once.PresignBodyWithResponse(ctx, d.collection, d.key, d.section)
-	switch {
-	case IsCode(err, "body_in_sql"):
-		return d.openThroughAPI(ctx)
-	case err != nil:
-		return nil, err
-	case presigned.JSON200 == nil:
-		return nil, errNoJSON
+	presigned, err := d.presign(ctx)
+	if IsCode(err, "body_in_sql") && d.direct != nil {
+		return d.openDirectly(ctx)
 	}
-	if err := d.expect(presigned.JSON200.Digest, presigned.JSON200.Length); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, presigned.JSON200.URL, nil)
+	if err := d.expect(presigned.Digest, presigned.Length); err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, presigned.URL, nil)
 	if err != nil {
 		return nil, withoutURL(err)
 	}
@@ -121,13 +138,13 @@ func (d *download) open(ctx context.Context) (io.ReadCloser, error) {
 	return d.behind(response)
 }
 
-func (d *download) openThroughAPI(ctx context.Context) (io.ReadCloser, error) {
+func (d *download) openDirectly(ctx context.Context) (io.ReadCloser, error) {
 	var params GetBodyParams
 	if d.done > 0 {
 		rest, tag := d.rest(), bodyTag(d.digest)
 		params.Range, params.IfRange = &rest, &tag
 	}
-	response, err := d.once.ClientInterface.GetBody(ctx, d.collection, d.key, d.section, &params)
+	response, err := d.direct(ctx, &params)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ const (
 // It tries again when the service invites it by Retry-After, which the service
 // does only where a repetition can't do a thing twice; and when there was no
 // answer to a request that may be repeated: one that reads, one that creates
-// under an Idempotency-Key (which it gets unless it has one), one that imports,
-// one that was never sent.
+// under an Idempotency-Key (which it gets unless it has one), one that imports, one
+// that names itself by an operation id, one that was never sent.
 type transport struct {
 	doer     HttpRequestDoer
 	tokens   *tokenSource

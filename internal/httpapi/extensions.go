@@ -12,7 +12,7 @@ import (
 const (
 	extensionErrors       = "x-holdfast-errors"          // of an operation: whose form its refusals have
 	extensionTimeout      = "x-holdfast-timeout-seconds" // of an operation: how long it may take
-	extensionRepeatable   = "x-holdfast-repeatable"      // of an operation: its body names it, so that it may be sent again
+	extensionRepeatable   = "x-holdfast-repeatable"      // of an operation: the same request again finds what the first one did
 	extensionMaxBytes     = "x-holdfast-max-bytes"       // of a body: how long it may be
 	extensionMaxLines     = "x-holdfast-max-lines"       // of a media type that is a stream of lines: how many they may be,
 	extensionMaxLineBytes = "x-holdfast-max-line-bytes"  // and how long each, without its end; its schema is a line's

@@ -30,7 +30,7 @@ type operation struct {
 	scope       string        // what a caller must have been granted; "" for a public operation
 	oauthErrors bool          // refusals in the form of RFC 6749, section 5.2
 	takesKey    bool          // it obeys an Idempotency-Key
-	repeatable  bool          // what it is sent names it, so that a repetition does nothing twice
+	repeatable  bool          // the same request again finds what the first one did
 	timeout     time.Duration // how long it may take; 0 for as long as any
 
 	query   map[string]*openapi3.Parameter

@@ -98,6 +98,27 @@ func TestOperations_PublicOnes(t *testing.T) {
 	}
 }
 
+// So are those that clients are invited to repeat when nobody knows their outcome.
+func TestOperations_RepeatableOnes(t *testing.T) {
+	t.Parallel()
+	_, operations, err := loadOperations(web.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, op := range operations {
+		if op.repeatable {
+			got[op.id] = true
+		}
+	}
+	want := map[string]bool{
+		"putCollection": true, "putRecord": true, "publishRecords": true, "claimBatch": true, "heartbeatBatch": true, "completeBatch": true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("repeatable operations (-want +got):\n%s", diff)
+	}
+}
+
 func TestOpenAPI_IsServedAsJSONAndIsTheDocument(t *testing.T) {
 	t.Parallel()
 	w := newTestAPI(t, testOptions{}).do(t, request{method: "GET", target: "/openapi.json", anonymous: true})

@@ -136,15 +136,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.echo.ServeHTTP(w, exactPath(r))
 }
 
-// exactPath has the router see the path as it was sent: where it saw one that was
-// decoded already, the values in it would be decoded twice.
+// exactPath has the router see the path as it was sent. Values of it are decoded
+// behind the router, which sees the decoded path where net/url keeps no other: what
+// looks encoded there would be decoded twice.
 func exactPath(r *http.Request) *http.Request {
-	sent := r.URL.EscapedPath()
-	if r.URL.RawPath == sent {
+	if r.URL.RawPath != "" || !strings.Contains(r.URL.Path, "%") {
 		return r
 	}
 	exact, url := *r, *r.URL
-	url.RawPath = sent
+	url.RawPath = url.EscapedPath()
 	exact.URL = &url
 	return &exact
 }

@@ -21,7 +21,7 @@ func in(file, old, new string) []testkit.Edit {
 
 // The locks, and what every transaction compares in spite of them.
 var (
-	lockOff = in("look.go", "` FOR NO KEY UPDATE) c`", "` LIMIT 1) c`")
+	lockOff = in("look.go", "` FOR NO KEY UPDATE) c`", "` LIMIT 2) c`") // another text than that of the look
 	casOff  = in("write.go", "AND c.record_format = $7 AND c.token = $8`", "AND $7::smallint IS NOT NULL AND $8::uuid IS NOT NULL`")
 )
 

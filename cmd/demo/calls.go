@@ -28,6 +28,16 @@ A world has a journal, and whoever is its writer appends to it; here that is Hol
        -d '{"entries": [{"entry_id": "turn-1", "json": {"add": 1}}]}' $HOLDFAST/v1/worlds/north-7/journal
   curl -s -H "Authorization: Bearer $TOKEN" -H 'Accept: application/x-ndjson' $HOLDFAST/v1/worlds/north-7/journal
 
+A record has sections of exact bytes. This publishes one, reads it back, changes it from its first revision, and shows what has changed:
+
+  curl -si -X PUT -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{}' $HOLDFAST/v1/collections/orders
+  curl -si -X PUT -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -H 'If-None-Match: *' \
+       -d '{"operation_id": "order-4711", "sections": {"items": {"body": "'$(printf 'two apples' | base64)'"}}}' $HOLDFAST/v1/collections/orders/records/4711
+  curl -si -H "Authorization: Bearer $TOKEN" $HOLDFAST/v1/collections/orders/records/4711/sections/items/body
+  curl -si -X PUT -H "Authorization: Bearer $TOKEN" -H 'If-Match: "1"' \
+       -F 'publication={"operation_id": "order-4711-large"};type=application/json' -F items=@README.md $HOLDFAST/v1/collections/orders/records/4711
+  curl -si -H "Authorization: Bearer $TOKEN" "$HOLDFAST/v1/collections/orders/export?after=0"
+
 A device logs in: it asks for codes and shows one, you approve that in the name of Ada, and it gets tokens:
 
   ACCOUNT=$(curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"handle": "ada"}' $HOLDFAST/v1/accounts/lookup | field id)
@@ -43,10 +53,12 @@ The command line is bin/holdfast, here as the first operator:
   export HOLDFAST_API_KEY={{.Operator}}
   bin/holdfast tenant list
   bin/holdfast client list {{.TenantID}}
+  bin/holdfast tenant storage {{.TenantID}} --format 2 --yes    # the bodies of its new collections go into the object store from now on
 
-It also verifies all that the databases have of the tenant, straight from these, in one line:
+It also verifies all that the databases and the bucket have of the tenant, straight from these, in one line each:
 
   {{range .Databases}}{{.}} {{end}}bin/holdfast identity check {{.TenantID}}
+  {{range .Databases}}{{.}} {{end}}{{range .Bucket}}{{.}} {{end}}bin/holdfast record check {{.TenantID}}
 
 The second operator's API key, for this stack only like the first's:
 
@@ -64,6 +76,7 @@ func (s *stack) printCalls(out io.Writer, client string) error {
 		"TenantID":       s.acme.id,
 		"Kept":           s.acme.kept,
 		"Databases":      assignments("HOLDFAST_CONTROL_URL", "HOLDFAST_DATA_URLS", "HOLDFAST_PLACEMENT", "HOLDFAST_POOLER", "HOLDFAST_API_PASSWORD"),
+		"Bucket":         assignments("HOLDFAST_BODIES_ENDPOINT", "HOLDFAST_BODIES_BUCKET", "HOLDFAST_BODIES_STYLE", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
 		"KeyID":          "hf_" + id,
 		"Key":            secret,
 		"Client":         client,

@@ -23,6 +23,20 @@ const (
 	nodeWorld = "DEMO_WORLD"
 )
 
+// newNode makes a principal of acme's that may take worlds over, with a key.
+func (s *stack) newNode(ctx context.Context, name string, more ...string) (worldNode, error) {
+	principal, err := s.operator.CreatePrincipalWithResponse(ctx, s.acme.id, nil,
+		holdfast.NewPrincipal{Name: name, Scopes: append(holdfast.Scopes{"lease:read", "lease:append", "lease:hold"}, more...)})
+	if err != nil {
+		return worldNode{}, err
+	}
+	key, err := s.operator.CreateAPIKeyWithResponse(ctx, s.acme.id, principal.JSON201.ID, nil, holdfast.NewAPIKey{})
+	if err != nil {
+		return worldNode{}, err
+	}
+	return worldNode{name: name, id: principal.JSON201.ID, key: string(key.JSON201.APIKey)}, nil
+}
+
 // runNode takes the world over, plays a turn and says that it is ready. Then it is
 // stopped in its tracks. When it is woken up behind its term, all must be as it
 // checks here; otherwise it fails.

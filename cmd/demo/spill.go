@@ -100,19 +100,6 @@ func (sp *spill) make(ctx context.Context) (err error) {
 	return expect(slices.Equal(sp.receipt.Positions, []int64{2, 3, 4}) && sp.receipt.Epoch == 1, "the receipt is %+v", sp.receipt)
 }
 
-func (sp *spill) newNode(ctx context.Context, name string) (worldNode, error) {
-	principal, err := sp.operator.CreatePrincipalWithResponse(ctx, sp.acme.id, nil,
-		holdfast.NewPrincipal{Name: name, Scopes: holdfast.Scopes{"lease:read", "lease:append", "lease:hold"}})
-	if err != nil {
-		return worldNode{}, err
-	}
-	key, err := sp.operator.CreateAPIKeyWithResponse(ctx, sp.acme.id, principal.JSON201.ID, nil, holdfast.NewAPIKey{})
-	if err != nil {
-		return worldNode{}, err
-	}
-	return worldNode{name: name, id: principal.JSON201.ID, key: string(key.JSON201.APIKey)}, nil
-}
-
 func (sp *spill) writeTurns(ctx context.Context) (*holdfast.AppendEntriesResponse, error) {
 	var played game
 	return sp.hosted.AppendEntriesWithResponse(ctx, spilledWorld, nil,

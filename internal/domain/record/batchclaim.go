@@ -69,7 +69,7 @@ func (s *Service) decideBatch(ctx context.Context, scope tenancy.Scope, collecti
 		return errNoCollection
 	}
 	d := &decision{collection: ref, caller: scope, lease: a, keys: keys, batches: []string{batch}, decide: decide}
-	if _, err := s.rehearse(ctx, d, nil); err != nil {
+	if _, err := s.rehearse(ctx, d); err != nil {
 		return err
 	}
 	return s.decide(ctx, d)

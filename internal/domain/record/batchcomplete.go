@@ -60,13 +60,14 @@ func (s *Service) Complete(ctx context.Context, scope tenancy.Scope, collection 
 		d.keys = append(d.keys, item.keys...)
 		d.operations = append(d.operations, item.operations...)
 		d.fences = append(d.fences, item.fences...)
+		d.digests = append(d.digests, item.digests...)
 	}
 	d.decide = func(c *locked) (err error) {
 		completion, err = c.complete(scope, id, &req)
 		return err
 	}
 	for range maxAttempts {
-		c, err := s.rehearse(ctx, d, nil)
+		c, err := s.rehearse(ctx, d)
 		switch {
 		case err != nil:
 			return Completion{}, err
@@ -79,8 +80,8 @@ func (s *Service) Complete(ctx context.Context, scope tenancy.Scope, collection 
 			if item.Receipt == nil || item.Receipt.Replayed {
 				continue
 			}
-			one := &decision{}
-			if err := s.prepare(ctx, scope.Tenant, c, one, item.Receipt.Outcome, nil, p); err != nil {
+			one := &decision{known: d.known}
+			if err := s.prepare(ctx, scope.Tenant, c, one, item.Receipt.Outcome, p); err != nil {
 				return Completion{}, err
 			}
 			d.bytes += one.bytes

@@ -141,7 +141,7 @@ func (s *Service) readBody(ctx context.Context, scope tenancy.Scope, collection,
 		there, whole bool
 	}
 	read := &answer{}
-	look := &reading{number: ref.number, bytes: room, queue: func(tx *tenancy.Tx) {
+	wanted := &reading{number: ref.number, room: room, queue: func(tx *tenancy.Tx) {
 		read.there = false
 		tx.Queue(sqlReadBody, int16(ref.number), ref.name, key, section, room).Query(func(rows pgx.Rows) (err error) {
 			for rows.Next() {
@@ -155,7 +155,7 @@ func (s *Service) readBody(ctx context.Context, scope tenancy.Scope, collection,
 			return rows.Err()
 		})
 	}}
-	if err := s.look(ctx, scope.Tenant, look); err != nil {
+	if err := s.bring(ctx, scope.Tenant, wanted); err != nil {
 		return foundBody{}, err
 	}
 	found = read.foundBody

@@ -32,14 +32,19 @@ type decision struct {
 	operations []string // the decision's own comes first
 	fences     []string
 	batches    []string
-	bytes      int  // of bodies that it writes to SQL
-	bound      bool // the collection is, to a world
+	digests    []Digest // of bodies that may be in the store: by who only looks
+	bytes      int      // of bodies that it writes to SQL
+	bound      bool     // the collection is, to a world
 
 	// decide writes to what is locked, or gives an error for its caller. It may be
 	// asked again, in another transaction, and then decides anew.
 	decide func(c *locked) error
 
 	refused error // by decide
+
+	// What who only looked has found.
+	stands *locked // nil where there is no such collection
+	known  knownBodies
 }
 
 func (d *decision) weight() int { return decisionWeight + d.bytes }
@@ -74,34 +79,6 @@ var errBusy = domain.Unavailable("collection_busy",
 func (s *Service) settle(ctx context.Context, d *decision) error {
 	_, err := s.leases.Settle(ctx, d.caller.Tenant, worldOf(d.collection.name))
 	return err
-}
-
-// rehearse has a decision made on what stands now, without locks, and writes
-// nothing: what it refuses here, and what it finds to be done already, is refused
-// and done. It gives the collection, and what else the caller wants to look at.
-func (s *Service) rehearse(ctx context.Context, d *decision, beside func(tx *tenancy.Tx)) (*locked, error) {
-	for range maxAttempts {
-		f := newFlush([]*decision{d})
-		err := s.look(ctx, d.caller.Tenant, &reading{number: d.collection.number, queue: func(tx *tenancy.Tx) {
-			f.look(tx, false)
-			if beside != nil {
-				beside(tx)
-			}
-		}})
-		if err != nil {
-			return nil, err
-		}
-		f.setUp(s.limits, true)
-		f.decide()
-		if c := f.collections[0].locked; !errors.Is(d.refused, lease.ErrUnsettled) {
-			d.bound = c != nil && c.world != ""
-			return c, d.refused
-		}
-		if err := s.settle(ctx, d); err != nil {
-			return nil, err
-		}
-	}
-	return nil, errBusy
 }
 
 func (s *Service) decideAll(ctx context.Context, db *postgres.Database, tenant domain.TenantID, all []*decision) error {
@@ -153,6 +130,19 @@ func newFlush(all []*decision) *flush {
 			f.numbers = append(f.numbers, t.ref.number)
 		}
 	}
+	return f
+}
+
+// apart is the decisions of a transaction that only looks, each with a collection to
+// itself: what one would do there, none of the others sees.
+func apart(all []*decision) *flush {
+	f := &flush{}
+	for _, d := range all {
+		f.collections = append(f.collections, &turn{ref: d.collection, decisions: []*decision{d}})
+		f.numbers = append(f.numbers, d.collection.number)
+	}
+	slices.Sort(f.numbers)
+	f.numbers = slices.Compact(f.numbers)
 	return f
 }
 

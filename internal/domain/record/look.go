@@ -96,8 +96,10 @@ func (f *flush) look(tx *tenancy.Tx, lock bool) {
 	var records, receipts, fences, batches nameColumns
 	var numbers []int16
 	var names []string
+	var all []*decision
 	for _, t := range f.collections {
 		t.locked = nil
+		all = append(all, t.decisions...)
 		numbers, names = append(numbers, int16(t.ref.number)), append(names, t.ref.name)
 		bound := !lock // who only looks doesn't know yet
 		for _, d := range t.decisions {
@@ -117,6 +119,7 @@ func (f *flush) look(tx *tenancy.Tx, lock bool) {
 	} else {
 		f.held = lease.Look(tx, worlds)
 		f.lookAtCollections(tx, sqlLookAtThem, numbers, names)
+		queueKnownBodies(tx, all)
 	}
 	if len(records.names) > 0 {
 		lookUp(tx, sqlReadRecords, &records, scanTuple)

@@ -19,38 +19,48 @@ type knownBodies map[Digest]bool
 // sqlKnownBodies looks in the collection only: what others have is not for it to
 // know.
 const sqlKnownBodies = `
-SELECT s.digest
-  FROM (SELECT c.collection_id FROM collections c WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c
- CROSS JOIN unnest($4::bytea[]) AS p (digest)
+SELECT p.ordinal, s.digest
+  FROM unnest($2::smallint[], $3::text[], $4::bytea[]) WITH ORDINALITY AS p (number, collection, digest, ordinal)
+ CROSS JOIN LATERAL (SELECT c.collection_id FROM collections c
+                      WHERE c.tenant_id = $1 AND c.number = p.number AND c.collection = p.collection LIMIT 1) c
  CROSS JOIN LATERAL (SELECT s.digest FROM sections_in_store s
-                      WHERE s.number::integer = $2::smallint::integer AND s.tenant_id = $1
+                      WHERE s.number::integer = p.number::integer AND s.tenant_id = $1
                         AND s.collection_id = c.collection_id AND s.digest = p.digest AND s.live LIMIT 1) s`
 
-func queueKnownBodies(tx *tenancy.Tx, ref ref, p *Publication) knownBodies {
-	known := knownBodies{}
+func queueKnownBodies(tx *tenancy.Tx, all []*decision) {
+	var numbers []int16
+	var collections []string
 	var digests [][]byte
-	for _, digest := range p.digests {
-		digests = append(digests, digest[:])
+	var of []*decision // by ordinal
+	for _, d := range all {
+		d.known = knownBodies{}
+		for i := range d.digests {
+			numbers = append(numbers, int16(d.collection.number))
+			collections = append(collections, d.collection.name)
+			digests = append(digests, d.digests[i][:])
+			of = append(of, d)
+		}
 	}
-	if len(digests) == 0 {
-		return known
+	if len(of) == 0 {
+		return
 	}
-	tx.Queue(sqlKnownBodies, int16(ref.number), ref.name, digests).Query(func(rows pgx.Rows) error {
+	tx.Queue(sqlKnownBodies, numbers, collections, digests).Query(func(rows pgx.Rows) error {
+		var ordinal int64
 		var digest []byte
-		_, err := pgx.ForEachRow(rows, []any{&digest}, func() error {
-			known[Digest(digest)] = true
+		_, err := pgx.ForEachRow(rows, []any{&ordinal, &digest}, func() error {
+			of[ordinal-1].known[Digest(digest)] = true
 			return nil
 		})
 		return err
 	})
-	return known
 }
 
 // prepare brings a publication's bodies to where they belong before it commits:
 // for format 2, into the store, each read back whole. No transaction is open
 // meanwhile. A crash here leaves objects that nothing refers to.
-func (s *Service) prepare(ctx context.Context, tenant domain.TenantID, c *locked, d *decision, outcome Outcome, known knownBodies, p *Publication) error {
+func (s *Service) prepare(ctx context.Context, tenant domain.TenantID, c *locked, d *decision, outcome Outcome, p *Publication) error {
 	d.bytes = 0
+	known := d.known
 	switch {
 	case outcome != Published:
 		return nil // there is nothing to write, unless that changes

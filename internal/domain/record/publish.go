@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -93,15 +94,14 @@ func (s *Service) publish(ctx context.Context, scope tenancy.Scope, ref ref, a *
 		return err
 	}
 	for range maxAttempts {
-		var known knownBodies
-		c, err := s.rehearse(ctx, d, func(tx *tenancy.Tx) { known = queueKnownBodies(tx, ref, p) })
+		c, err := s.rehearse(ctx, d)
 		switch {
 		case err != nil:
 			return Receipt{}, err
 		case receipt.Replayed:
 			return receipt, nil
 		}
-		if err := s.prepare(ctx, scope.Tenant, c, d, receipt.Outcome, known, p); err != nil {
+		if err := s.prepare(ctx, scope.Tenant, c, d, receipt.Outcome, p); err != nil {
 			return Receipt{}, err
 		}
 		if err = s.decide(ctx, d); !errors.Is(err, errNotStored) {
@@ -123,6 +123,7 @@ func (p *Publication) decision(scope tenancy.Scope, ref ref, a *lease.Authority)
 	if p.Expect.Fence != nil {
 		d.fences = []string{p.Expect.Fence.Key}
 	}
+	d.digests = slices.Collect(maps.Values(p.digests))
 	return d
 }
 

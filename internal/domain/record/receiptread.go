@@ -23,22 +23,3 @@ func (s *Service) StoredReceipt(ctx context.Context, scope tenancy.Scope, collec
 	}
 	return r.Stored, nil
 }
-
-// lookAt reads what a decision would look at.
-func (s *Service) lookAt(ctx context.Context, scope tenancy.Scope, collection string, d decision) (*locked, error) {
-	ref, err := refOf(collection)
-	if err != nil {
-		return nil, errNoCollection
-	}
-	d.collection, d.caller = ref, scope
-	f := newFlush([]*decision{&d})
-	look := &reading{number: ref.number, queue: func(tx *tenancy.Tx) { f.look(tx, false) }}
-	if err := s.look(ctx, scope.Tenant, look); err != nil {
-		return nil, err
-	}
-	f.setUp(s.limits, true)
-	if c := f.collections[0].locked; c != nil {
-		return c, nil
-	}
-	return nil, errNoCollection
-}

@@ -41,6 +41,7 @@ type Service struct {
 	log     *slog.Logger
 
 	deciding *tenancy.Sharer[decision]
+	looking  *tenancy.Sharer[decision] // without locks
 	reading  *tenancy.Sharer[reading]
 }
 
@@ -79,7 +80,8 @@ func New(router *postgres.Router, leases *lease.Service, store Store, options Op
 	s.deciding = tenancy.NewSharer("record.decide", s.tracer, s.decideAll).Limit(tenancy.Limits[decision]{
 		UnderWay: 1, Patience: patience, Weight: maxFlushBytes, Weigh: (*decision).weight,
 	})
-	s.reading = tenancy.NewSharer("record.read", s.tracer, s.lookAll)
+	s.looking = tenancy.NewSharer("record.look", s.tracer, s.lookAll)
+	s.reading = tenancy.NewSharer("record.read_body", s.tracer, s.bringAll)
 	return s
 }
 

@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"github.com/holdfast-dev/holdfast/clients/go"
 )
@@ -83,11 +82,13 @@ func (all shops) each(ctx context.Context, do func(*shop, context.Context) error
 
 // atOnce is each, where there is something to wait for.
 func (all shops) atOnce(ctx context.Context, do func(*shop, context.Context) error) error {
-	var group errgroup.Group
-	for _, shop := range all {
-		group.Go(func() error { return shops{shop}.each(ctx, do) })
+	errs := make([]error, len(all))
+	var group sync.WaitGroup
+	for i := range all {
+		group.Go(func() { errs[i] = all[i:i+1].each(ctx, do) })
 	}
-	return group.Wait()
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 func (all shops) stop() {

@@ -35,6 +35,35 @@ func TestSnapshot_IsTheCollectionAsItStands(t *testing.T) {
 	})
 }
 
+// The sections of a record needn't be in one part.
+func TestSnapshot_APartMayEndWithinARecord(t *testing.T) {
+	t.Parallel()
+	inBothFormats(t, func(t *testing.T, k *keeper) {
+		c, l, w := k.collection(t, "orders"), &ledger{}, k.upkeep(t, Options{})
+		for _, key := range []string{"a", "b", "c"} {
+			bodies := map[string][]byte{}
+			for _, section := range []string{"items", "plans", "decision-packets"} {
+				bodies[section] = bytes.Repeat([]byte(key+section), 110_000)
+			}
+			l.add(k.publish(t, c, Publication{Key: key, Bodies: bodies, Expect: Expectation{Absent: true}}))
+		}
+		sn := k.snapshot(t, w, c)
+		if sn.Lines != 9 || sn.Parts < 2 {
+			t.Errorf("made as %+v", sn)
+		}
+		k.expectAt(t, l, c, sn)
+		within := false
+		parts := k.parts(t, c, sn)
+		for i, part := range parts[1:] {
+			before, behind := parseLines(t, get(t, parts[i].URL)), parseLines(t, get(t, part.URL))
+			within = within || before[len(before)-1].Key == behind[0].Key
+		}
+		if !within {
+			t.Error("every part ends with a record: the test proves nothing")
+		}
+	})
+}
+
 func TestSnapshot_IsAskedForOnceByItsKey(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t, FormatSQL)

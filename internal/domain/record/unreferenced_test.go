@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // agedObjects has what was stored a moment ago count.
@@ -189,6 +190,36 @@ func TestUnreferenced_LeftoversOfSnapshotsGo(t *testing.T) {
 	}
 	if u := k.unreferenced(t, w); u.Objects != 0 {
 		t.Errorf("counted are %+v", u)
+	}
+}
+
+// A worker is held up at its listing while another makes the same step. It finds the
+// cursor moved, and leaves it.
+func TestUnreferenced_OfTwoWorkersAtOneStepOneMakesIt(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, FormatStore)
+	c, w := k.collection(t, "orders"), k.upkeep(t, agedObjects)
+	k.publish(t, c, Publication{Key: "one", Bodies: map[string][]byte{"items": []byte("x")}, Expect: Expectation{Absent: true}})
+	slow := *k
+	slow.faults = testkit.NewStoreFaults(t)
+	slow.faults.On("GET", func(_ *http.Request, pass func() (*http.Response, error)) (*http.Response, error) {
+		k.count(t, w, c)
+		return pass()
+	})
+	held := slow.upkeep(t, agedObjects)
+	for range 2 { // to the collection, and its listing
+		step, err := held.CountObjects(t.Context(), k.databaseOf(c), numberOf(c))
+		if err != nil || step.Done {
+			t.Fatalf("%+v, %v", step, err)
+		}
+		if step.Visited == 1 && !step.Busy {
+			t.Error("the step that another has made was made again")
+		}
+	}
+	var objects, passes int64
+	err := k.adminOf(c).QueryRow(t.Context(), `SELECT visited, passes FROM object_sweeps WHERE number = $1`, int16(numberOf(c))).Scan(&objects, &passes)
+	if err != nil || objects != 1 || passes != 1 {
+		t.Errorf("%d objects were visited in %d passes, %v", objects, passes, err)
 	}
 }
 

@@ -21,6 +21,8 @@
 //	record, body, memory        reading, verified and bounded
 //	export                      the feed of changes
 //	batch…                      items that a producer claims to work on
+//	snapshot…                   a collection as it stood, written to the store
+//	cleanup…, unreferenced…     what has had its time goes, and what nothing refers to is counted
 //	store, lifecycle            the object store as this package needs it
 //	check…                      all of that, held to what must be true of it
 package record

@@ -96,6 +96,9 @@ func (s *Service) Complete(ctx context.Context, scope tenancy.Scope, collection 
 	return Completion{}, errBusy
 }
 
+// maxCompleted bounds the bodies of a completion, which commit together, in bytes.
+const maxCompleted = 8 << 20
+
 func (req *CompleteBatch) check(scope tenancy.Scope, id string, limits Limits) error {
 	switch {
 	case !validText(id):
@@ -118,7 +121,7 @@ func (req *CompleteBatch) check(scope tenancy.Scope, id string, limits Limits) e
 		p.Claim.BatchID = id
 		bytes += p.size()
 	}
-	if bytes > maxFlushBytes {
+	if bytes > maxCompleted {
 		return domain.TooLarge("bodies_too_large", "A completion has at most 8 MiB of bodies. Publish the largest beforehand, each under the batch's claim.").At("/items")
 	}
 	return checkEach(req.Items, scope, limits)

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxFlushBytes  = 8 << 20                // of bodies in one transaction
+	maxFlushBytes  = 2 << 20                // of bodies that share a transaction; a larger decision goes alone
 	decisionWeight = 1 << 10                // bytes that a decision costs beside its bodies
 	patience       = 100 * time.Millisecond // behind which a transaction no longer holds up the next
 	maxAttempts    = 8                      // at a decision that must be prepared anew

@@ -94,14 +94,12 @@ func (c *nameColumns) add(t *turn, names []string) {
 func (f *flush) look(tx *tenancy.Tx, lock bool) {
 	var worlds []string
 	var records, receipts, fences, batches nameColumns
-	var numbers []int16
-	var names []string
 	var all []*decision
+	seen := make(map[ref]bool, len(f.collections))
 	for _, t := range f.collections {
-		t.locked = nil
 		all = append(all, t.decisions...)
-		numbers, names = append(numbers, int16(t.ref.number)), append(names, t.ref.name)
-		bound := !lock // who only looks doesn't know yet
+		bound := !lock && !seen[t.ref] // who only looks doesn't know yet
+		seen[t.ref] = true
 		for _, d := range t.decisions {
 			records.add(t, d.keys)
 			receipts.add(t, d.operations)
@@ -115,10 +113,10 @@ func (f *flush) look(tx *tenancy.Tx, lock bool) {
 	}
 	if lock {
 		f.held = lease.Hold(tx, worlds)
-		f.lookAtCollections(tx, sqlLockCollections, numbers, names)
+		f.lookAtCollections(tx, sqlLockCollections)
 	} else {
 		f.held = lease.Look(tx, worlds)
-		f.lookAtCollections(tx, sqlLookAtThem, numbers, names)
+		f.lookAtCollections(tx, sqlLookAtThem)
 		queueKnownBodies(tx, all)
 	}
 	if len(records.names) > 0 {
@@ -139,16 +137,33 @@ func (f *flush) look(tx *tenancy.Tx, lock bool) {
 	tx.QueueNow(&f.now)
 }
 
-func (f *flush) lookAtCollections(tx *tenancy.Tx, sql string, numbers []int16, names []string) {
+// lookAtCollections reads each collection once, for all turns in it.
+func (f *flush) lookAtCollections(tx *tenancy.Tx, sql string) {
+	var numbers []int16
+	var names []string
+	var turns [][]*turn // by ordinal
+	at := make(map[ref]int, len(f.collections))
+	for _, t := range f.collections {
+		t.locked = nil
+		i, known := at[t.ref]
+		if !known {
+			i = len(turns)
+			at[t.ref] = i
+			numbers, names, turns = append(numbers, int16(t.ref.number)), append(names, t.ref.name), append(turns, nil)
+		}
+		turns[i] = append(turns[i], t)
+	}
 	tx.Queue(sql, numbers, names).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var ordinal int64
-			c := newLocked()
-			if err := scanCollection(rows, &c.collection, &ordinal); err != nil {
+			var c collection
+			if err := scanCollection(rows, &c, &ordinal); err != nil {
 				return err
 			}
-			c.stood = c.collection
-			f.collections[ordinal-1].locked = c
+			for _, t := range turns[ordinal-1] {
+				t.locked = newLocked()
+				t.locked.collection, t.locked.stood = c, c
+			}
 		}
 		return rows.Err()
 	})

@@ -63,6 +63,44 @@ func TestFollowExport_ReadsAllOnceAndFollows(t *testing.T) {
 	})
 }
 
+// Pauses grow while nothing comes, or nothing works, and begin anew behind what came.
+func TestFollowExport_LooksAgainSoonBehindWhatCame(t *testing.T) {
+	t.Parallel()
+	for name, wrong := range map[string]trouble{"behind a calm": {}, "behind trouble": {mishap: mishap{unsent: true}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := exported(1)
+				began := time.Now()
+				s.goes = func(string, int) trouble {
+					if at := time.Since(began); at < 10*time.Minute || at > 12*time.Minute && at < 12*time.Minute+time.Second {
+						return wrong
+					}
+					return trouble{}
+				}
+				for i, at := range []time.Duration{10 * time.Minute, 12*time.Minute + 500*time.Millisecond} {
+					time.AfterFunc(at, func() { s.changed(fmt.Sprint("k", i+2), []byte{}) })
+				}
+				var last time.Duration
+				for page, err := range holdfast.FollowExport(t.Context(), s.client(t, holdfast.WithAttempts(1)), "orders", holdfast.FollowOptions{LongestPause: time.Minute}) {
+					if err == nil && len(page.Records) > 0 {
+						last = time.Since(began)
+					}
+					if last > 12*time.Minute {
+						break
+					}
+					if page.Next == 2 {
+						time.Sleep(12*time.Minute - time.Since(began)) // it has much to do
+					}
+				}
+				if last > 12*time.Minute+5*time.Second {
+					t.Errorf("the last change was seen at %v", last)
+				}
+			})
+		})
+	}
+}
+
 func TestFollowExport_BeginsBehindWhatWasKeptAndEndsWhenCaughtUp(t *testing.T) {
 	t.Parallel()
 	s := exported(5)

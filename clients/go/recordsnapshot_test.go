@@ -182,6 +182,11 @@ func TestReadSnapshot_AFalsePartGivesNothing(t *testing.T) {
 	if sections, err := told(t.Context(), t, a); err == nil || len(sections) != 1 {
 		t.Errorf("a section whose body is another: %v, %v", sections, err)
 	}
+	a = newAlbum([][2]string{{"a", "1"}, {"b", "2"}})
+	a.parts[0] += "\n" // three lines, it says then
+	if _, err := told(t.Context(), t, a); err == nil || !strings.Contains(err.Error(), "2 of 3 lines") {
+		t.Errorf("a part that lacks a line: %v", err)
+	}
 }
 
 func TestReadSnapshot_EndsWhenNoMoreIsWantedAndIsOfCompleteOnesOnly(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
@@ -74,17 +76,8 @@ func (s *Service) Complete(ctx context.Context, scope tenancy.Scope, collection 
 		case completion.Replayed:
 			return completion, nil
 		}
-		d.bytes = 0
-		for i := range req.Items {
-			p, item := &req.Items[i], completion.Items[i]
-			if item.Receipt == nil || item.Receipt.Replayed {
-				continue
-			}
-			one := &decision{known: d.known}
-			if err := s.prepare(ctx, scope.Tenant, c, one, item.Receipt.Outcome, p); err != nil {
-				return Completion{}, err
-			}
-			d.bytes += one.bytes
+		if err := s.prepareEach(ctx, scope.Tenant, c, d, completion.Items, req.Items); err != nil {
+			return Completion{}, err
 		}
 		if err = s.decide(ctx, d); !errors.Is(err, errNotStored) {
 			if err != nil {
@@ -94,6 +87,27 @@ func (s *Service) Complete(ctx context.Context, scope tenancy.Scope, collection 
 		}
 	}
 	return Completion{}, errBusy
+}
+
+// prepareEach prepares the publications that a rehearsal has foreseen to be made.
+func (s *Service) prepareEach(ctx context.Context, tenant domain.TenantID, c *locked, d *decision, foreseen []CompletedItem, all []Publication) error {
+	prepared := make([]decision, len(all))
+	var group errgroup.Group
+	group.SetLimit(publishedAtOnce)
+	for i := range all {
+		receipt := foreseen[i].Receipt
+		if receipt == nil || receipt.Replayed {
+			continue
+		}
+		prepared[i].known = d.known
+		group.Go(func() error { return s.prepare(ctx, tenant, c, &prepared[i], receipt.Outcome, &all[i]) })
+	}
+	err := group.Wait()
+	d.bytes = 0
+	for i := range prepared {
+		d.bytes += prepared[i].bytes
+	}
+	return err
 }
 
 // maxCompleted bounds the bodies of a completion, which commit together, in bytes.
@@ -122,7 +136,7 @@ func (req *CompleteBatch) check(scope tenancy.Scope, id string, limits Limits) e
 		bytes += p.size()
 	}
 	if bytes > maxCompleted {
-		return domain.TooLarge("bodies_too_large", "A completion has at most 8 MiB of bodies. Publish the largest beforehand, each under the batch's claim.").At("/items")
+		return domain.TooLarge("bodies_too_large", "A completion has at most 8 MiB of bodies. Claim fewer items in one batch.").At("/items")
 	}
 	return checkEach(req.Items, scope, limits)
 }

@@ -10,16 +10,26 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/holdfast-dev/holdfast/internal/domain/record"
 )
 
-// gcPercent is GOGC unless the environment sets that. What lives is a few tens
-// of megabytes however busy the process is, so the usual 100 would collect many
-// times a second to save memory that nobody misses.
-const gcPercent = 800
+// gcPercent is GOGC, and memoryLimit GOMEMLIMIT in bytes, unless the environment
+// sets these. What lives is a few tens of megabytes while bodies are small, so the
+// usual 100 would collect many times a second to save memory that nobody misses.
+// Large bodies are what the limit is for: a process holds up to
+// record.DefaultMemory of them, and must not let eight times as much garbage lie.
+const (
+	gcPercent   = 800
+	memoryLimit = 4 * record.DefaultMemory
+)
 
 func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Environ(), os.Stdout, os.Stderr)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 
@@ -39,17 +40,27 @@ var strictBytes = json.UnmarshalFromFunc(bindBytes)
 var errNotBase64 = errors.New("not padded base64 (RFC 4648, section 4)")
 
 // bindBytes takes the one spelling that bytes have. The library's own decoding
-// forgives stray bits, and the standard library's line breaks.
+// forgives stray bits, and the standard library's line breaks. A body may be long:
+// its text is decoded where it lies.
 func bindBytes(from *jsontext.Decoder, into *[]byte) error {
-	token, err := from.ReadToken()
+	value, err := from.ReadValue()
 	if err != nil {
 		return err
 	}
-	text := token.String()
-	decoded, err := base64.StdEncoding.Strict().DecodeString(text)
-	if err != nil || base64.StdEncoding.EncodedLen(len(decoded)) != len(text) {
+	if value.Kind() != '"' {
 		return errNotBase64
 	}
-	*into = decoded
+	text := []byte(value[1 : len(value)-1])
+	if bytes.IndexByte(text, '\\') >= 0 { // "\/" is a slash in JSON
+		if text, err = jsontext.AppendUnquote(nil, value); err != nil {
+			return err
+		}
+	}
+	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := base64.StdEncoding.Strict().Decode(decoded, text)
+	if err != nil || base64.StdEncoding.EncodedLen(n) != len(text) {
+		return errNotBase64
+	}
+	*into = decoded[:n]
 	return nil
 }

@@ -54,10 +54,9 @@ func recovered(next echo.HandlerFunc, c echo.Context) (err error) {
 // fail answers an error. What is internal is logged with its text; what the
 // caller did wrong is in the access log by its code.
 func (s *server) fail(c echo.Context, err error) {
-	r, response := c.Request(), c.Response()
-	ctx := r.Context()
+	ctx, response := c.Request().Context(), c.Response()
 	call := callOf(ctx)
-	p := problemOf(r, err)
+	p := problemOf(ctx, err)
 	call.code = p.code
 	if p.status >= http.StatusInternalServerError {
 		s.logFailure(ctx, p, err)

@@ -45,16 +45,17 @@ func statusOf(kind domain.Kind) int {
 	}
 }
 
-// problemOf says how an error is answered to r. Whatever isn't listed here is
-// internal, and its text stays in the log.
-func problemOf(r *http.Request, err error) *problem {
+// problemOf says how an error is answered to the request of ctx, or in its answer
+// where that is about several. Whatever isn't listed here is internal, and its text
+// stays in the log.
+func problemOf(ctx context.Context, err error) *problem {
 	var edge *problem
 	if errors.As(err, &edge) {
 		return edge
 	}
 	var known *domain.Error
 	if errors.As(err, &known) {
-		return domainProblem(r, known)
+		return domainProblem(ctx, known)
 	}
 	var refused *tenancy.GrantError
 	if errors.As(err, &refused) {
@@ -65,7 +66,7 @@ func problemOf(r *http.Request, err error) *problem {
 		return routedProblem(routed)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return timeout(r).because(err)
+		return timeout(ctx).because(err)
 	}
 	return internal(err)
 }
@@ -79,7 +80,7 @@ func internal(cause error) *problem {
 	}
 }
 
-func domainProblem(r *http.Request, e *domain.Error) *problem {
+func domainProblem(ctx context.Context, e *domain.Error) *problem {
 	p := &problem{status: statusOf(e.Kind), code: e.Code, detail: e.Detail, fields: e.Fields, members: encodeMembers(e.Members), retryAfter: e.RetryAfter, cause: e}
 	switch e.Kind {
 	case domain.KindInternal:
@@ -87,7 +88,7 @@ func domainProblem(r *http.Request, e *domain.Error) *problem {
 	case domain.KindUnavailable, domain.KindLimited:
 		p.retryAfter = max(p.retryAfter, time.Second)
 	case domain.KindOutcomeUnknown:
-		p.retryAfter = retryUnknown(r)
+		p.retryAfter = retryUnknown(ctx)
 	case domain.KindUnauthenticated:
 		p.challenge = challengeInvalidToken
 	}
@@ -96,9 +97,9 @@ func domainProblem(r *http.Request, e *domain.Error) *problem {
 
 // retryUnknown invites to a retry only where one is safe: generic clients obey
 // Retry-After without a look at the code.
-func retryUnknown(r *http.Request) time.Duration {
-	op := callOf(r.Context()).operation
-	if op != nil && (op.repeatable || op.takesKey && r.Header.Get(headerIdempotencyKey) != "") {
+func retryUnknown(ctx context.Context) time.Duration {
+	call := callOf(ctx)
+	if op := call.operation; op != nil && (op.repeatable || op.takesKey && call.keyed) {
 		return time.Second
 	}
 	return 0
@@ -121,10 +122,10 @@ func routedProblem(e *echo.HTTPError) *problem {
 
 // timeout is for a request that ran into its deadline. Nobody can know what a
 // change has come to by then.
-func timeout(r *http.Request) *problem {
-	if op := callOf(r.Context()).operation; op != nil && !op.safe() {
+func timeout(ctx context.Context) *problem {
+	if op := callOf(ctx).operation; op != nil && !op.safe() {
 		return &problem{
-			status: http.StatusServiceUnavailable, code: "outcome_unknown", retryAfter: retryUnknown(r),
+			status: http.StatusServiceUnavailable, code: "outcome_unknown", retryAfter: retryUnknown(ctx),
 			detail: "The request took too long and was given up, so the change may or may not have happened. " +
 				"Read the state again; a request that had an Idempotency-Key or an operation id may be repeated with the same one.",
 		}

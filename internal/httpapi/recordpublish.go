@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
@@ -125,32 +126,33 @@ func (s *server) encodeMade(ctx context.Context, key string, m record.Made) Publ
 
 // recordProblem says of one of many what a problem would say of it alone.
 func (s *server) recordProblem(ctx context.Context, err error) *RecordProblem {
-	var known *domain.Error
-	if !errors.As(err, &known) || known.Kind == domain.KindInternal {
+	p := problemOf(ctx, err)
+	if p.status == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
 		s.log.ErrorContext(ctx, "one of several was not published", "error", err)
-		hidden := internal(err)
-		return &RecordProblem{Code: hidden.code, Detail: hidden.detail}
 	}
-	encoded := &RecordProblem{Code: known.Code, Detail: known.Detail}
-	if len(known.Fields) > 0 {
-		fields := encodeAll(known.Fields, func(f domain.Field) FieldError { return FieldError{Pointer: f.Pointer, Code: f.Code} })
+	return encodeRecordProblem(p)
+}
+
+func encodeRecordProblem(p *problem) *RecordProblem {
+	encoded := &RecordProblem{Code: p.code, Detail: p.detail}
+	if len(p.fields) > 0 {
+		fields := encodeAll(p.fields, func(f domain.Field) FieldError { return FieldError{Pointer: f.Pointer, Code: f.Code} })
 		encoded.Errors = &fields
 	}
-	if after := retryLine(known); after > 0 {
-		whole := wholeSeconds(after)
+	if p.retryAfter > 0 {
+		whole := wholeSeconds(p.retryAfter)
 		encoded.RetryAfter = &whole
 	}
-	if standing, is := known.Members["record"].(*record.Record); is {
-		shown := encodeRecord(*standing)
-		encoded.Record = &shown
+	if standing, is := p.members["record"].(Record); is {
+		encoded.Record = &standing
 	}
-	if section, is := known.Members["section"].(string); is {
+	if section, is := p.members["section"].(string); is {
 		encoded.Section = &section
 	}
-	if epoch, is := known.Members["epoch"].(int64); is {
+	if epoch, is := p.members["epoch"].(int64); is {
 		encoded.Epoch = &epoch
 	}
-	if holder, is := known.Members["holder"].(journal.Actor); is {
+	if holder, is := p.members["holder"].(journal.Actor); is {
 		shown := encodeJournalActor(holder)
 		encoded.Holder = &shown
 	}

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -159,6 +161,32 @@ func TestPublish_ManyHideWhatIsInternalAndSayTheRest(t *testing.T) {
 	if first, second, last := results.Items[0], results.Items[1], results.Items[5]; !*first.Replayed || first.Receipt.OperationID == nil ||
 		second.Problem.Record.Revision != 7 || *last.Problem.Section != "items" {
 		t.Errorf("%s", w.Body)
+	}
+}
+
+// An item that the request's deadline cuts off may have been published: it says so,
+// as the request would if it were the only one. And one that was given up is
+// nobody's error.
+func TestPublish_AnItemThatRunsIntoTheDeadlineIsUnknownBesideTheOthers(t *testing.T) {
+	t.Parallel()
+	a := newTestAPI(t, testOptions{})
+	a.records.made = []record.Made{
+		{Receipt: record.Receipt{OperationID: "o0", Key: "k0", Outcome: record.Published, At: verifiedAt}},
+		{Err: fmt.Errorf("put an object: %w", context.DeadlineExceeded)},
+		{Err: fmt.Errorf("put an object: %w", context.Canceled)},
+	}
+	w := a.do(t, request{method: "POST", target: orders("/publish"), body: `{"items":[{"key":"k0","operation_id":"o0"},{"key":"k1","operation_id":"o1"},{"key":"k2","operation_id":"o2"}]}`})
+	var results PublicationResults
+	if err := json.Unmarshal(w.Body.Bytes(), &results); err != nil || w.Code != http.StatusOK || len(results.Items) != 3 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	made, late, given := results.Items[0], results.Items[1], results.Items[2]
+	if made.Outcome != "published" || late.Outcome != "failed" || late.Problem.Code != "outcome_unknown" ||
+		late.Problem.RetryAfter == nil || *late.Problem.RetryAfter != 1 || given.Problem.Code != "internal" {
+		t.Errorf("%s", w.Body)
+	}
+	if strings.Contains(a.log.String(), "put an object") {
+		t.Errorf("the log has %s", a.log)
 	}
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -77,7 +78,7 @@ func problemCode(err error) string {
 	if errors.As(err, &p) {
 		return p.code
 	}
-	return problemOf(nil, err).code
+	return problemOf(context.Background(), err).code
 }
 
 // FuzzParseJSON: what it accepts is JSON, and has the value that encoding/json

@@ -54,11 +54,17 @@ var errNotStored = errors.New("the collection's bodies belong into the store")
 
 // decide makes a decision, in a transaction that others share.
 //
+// A transaction is seen through, but no other is begun when ctx is over.
+//
 // Errors: those of the decision; not found collection_not_found; conflict fenced
-// and others by the world's lease; unavailable, outcome unknown.
+// and others by the world's lease; unavailable, outcome unknown; ctx's.
 func (s *Service) decide(ctx context.Context, d *decision) error {
+	caller := ctx
 	ctx = context.WithoutCancel(ctx) // decide writes to what its caller will read
 	for range maxAttempts {
+		if err := caller.Err(); err != nil {
+			return err
+		}
 		err := s.deciding.Do(ctx, s.router.Database(d.collection.number), d.caller.Tenant, d)
 		if err == nil {
 			err = d.refused

@@ -12,10 +12,14 @@ import (
 
 // rehearse has a decision made on what stands now, without locks, and writes
 // nothing: what it refuses here, and what it finds to be done already, is refused
-// and done. It gives the collection.
+// and done. It gives the collection. As decide, it ends with ctx between its attempts.
 func (s *Service) rehearse(ctx context.Context, d *decision) (*locked, error) {
+	caller := ctx
 	ctx = context.WithoutCancel(ctx) // decide writes to what its caller will read
 	for range maxAttempts {
+		if err := caller.Err(); err != nil {
+			return nil, err
+		}
 		if err := s.looking.Do(ctx, s.router.Database(d.collection.number), d.caller.Tenant, d); err != nil {
 			return nil, err
 		}

@@ -61,8 +61,8 @@ func (k Kind) String() string {
 
 // Field points at one part of a request that is wrong.
 type Field struct {
-	Pointer string // RFC 6901 JSON pointer into the body, "/email" say, or "?name" for a query parameter
-	Code    string // stable machine code, "invalid_email" say
+	Pointer string `json:"pointer"` // RFC 6901 JSON pointer into the body, "/email" say, or "?name" for a query parameter
+	Code    string `json:"code"`    // stable machine code, "invalid_email" say
 }
 
 // Error is a failure that a caller may see. Detail is in plain words and never

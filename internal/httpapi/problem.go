@@ -65,10 +65,7 @@ func (p *problem) render(c echo.Context) error {
 		Code:      p.code,
 		Detail:    p.detail,
 		RequestID: callOf(c.Request().Context()).requestID,
-	}
-	if len(p.fields) > 0 {
-		errors := encodeAll(p.fields, func(f domain.Field) FieldError { return FieldError{Pointer: f.Pointer, Code: f.Code} })
-		body.Errors = &errors
+		Errors:    encodeFields(p.fields),
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -89,6 +86,15 @@ func (p *problem) render(c echo.Context) error {
 	c.Response().Header().Set("Content-Type", mediaProblem)
 	c.Response().WriteHeader(p.status)
 	return writeWith(c.Response(), text, long)
+}
+
+// encodeFields gives nil where there are none.
+func encodeFields(fields []domain.Field) *[]FieldError {
+	if len(fields) == 0 {
+		return nil
+	}
+	encoded := encodeAll(fields, func(f domain.Field) FieldError { return FieldError{Pointer: f.Pointer, Code: f.Code} })
+	return &encoded
 }
 
 // splitMembers tells those apart that are too long to be held as text.

@@ -79,7 +79,11 @@ func encodeCompletedItem(i record.CompletedItem) CompletedItem {
 		encoded.Receipt = &receipt
 	}
 	if i.Code != "" {
-		encoded.Problem = &RecordProblem{Code: i.Code, Detail: i.Detail}
+		encoded.Problem = &RecordProblem{Code: i.Code, Detail: i.Detail, Errors: encodeFields(i.Fields), Section: textOrNil(i.Section)}
+		if i.Record != nil {
+			standing := encodeRecord(*i.Record)
+			encoded.Problem.Record = &standing
+		}
 	}
 	return encoded
 }

@@ -134,11 +134,7 @@ func (s *server) recordProblem(ctx context.Context, err error) *RecordProblem {
 }
 
 func encodeRecordProblem(p *problem) *RecordProblem {
-	encoded := &RecordProblem{Code: p.code, Detail: p.detail}
-	if len(p.fields) > 0 {
-		fields := encodeAll(p.fields, func(f domain.Field) FieldError { return FieldError{Pointer: f.Pointer, Code: f.Code} })
-		encoded.Errors = &fields
-	}
+	encoded := &RecordProblem{Code: p.code, Detail: p.detail, Errors: encodeFields(p.fields)}
 	if p.retryAfter > 0 {
 		whole := wholeSeconds(p.retryAfter)
 		encoded.RetryAfter = &whole

@@ -35,8 +35,13 @@ type CompletedItem struct {
 	Generation int64     `json:"generation"`
 	Outcome    ItemState `json:"outcome"`
 	Receipt    *Receipt  `json:"receipt,omitempty"` // where a publication was made, or superseded
-	Code       string    `json:"code,omitempty"`    // of a conflict
-	Detail     string    `json:"detail,omitempty"`
+
+	// Of a conflict, what its error says.
+	Code    string         `json:"code,omitempty"`
+	Detail  string         `json:"detail,omitempty"`
+	Fields  []domain.Field `json:"fields,omitempty"`
+	Section string         `json:"section,omitempty"`
+	Record  *Record        `json:"record,omitempty"` // as it stood, without bodies; nil where there was none
 }
 
 // Complete publishes a batch's items and ends the batch, in one transaction. An
@@ -233,7 +238,9 @@ func (c *locked) completeItem(p *Publication) (CompletedItem, error) {
 	case domain.CodeOf(err) == errClaimLost.Code:
 		item.Outcome = ItemLeaseExpired
 	case errors.As(err, &refusal) && !(c.rehearsing && refusal.Kind == domain.KindInvalid):
-		item.Outcome, item.Code, item.Detail = ItemConflict, refusal.Code, refusal.Detail
+		item.Outcome, item.Code, item.Detail, item.Fields = ItemConflict, refusal.Code, refusal.Detail, refusal.Fields
+		item.Section, _ = refusal.Members["section"].(string)
+		item.Record, _ = refusal.Members["record"].(*Record)
 	default:
 		return CompletedItem{}, err
 	}

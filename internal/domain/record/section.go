@@ -2,16 +2,17 @@ package record
 
 import "time"
 
-// Section is one section of a record, as it stands since its last change.
+// Section is one section of a record, as it stands since its last change. Its JSON,
+// and a Record's, is how receipts keep it.
 type Section struct {
-	Name      string
-	Live      bool      // or a tombstone, which has no body: not even an empty one
-	Digest    Digest    // of a live one's body
-	Length    int64     // bytes; 0 for a tombstone
-	Producer  string    // that published it
-	Sequence  int64     // of its last change, in its collection's export
-	UpdatedAt time.Time // of its last change
-	Body      []byte    // where it was asked for
+	Name      string    `json:"section"`
+	Live      bool      `json:"live"`            // or a tombstone, which has no body: not even an empty one
+	Digest    Digest    `json:"digest"`          // of a live one's body
+	Length    int64     `json:"length"`          // bytes; 0 for a tombstone
+	Producer  string    `json:"producer"`        // that published it
+	Sequence  int64     `json:"export_sequence"` // of its last change, in its collection's export
+	UpdatedAt time.Time `json:"updated_at"`      // of its last change
+	Body      []byte    `json:"-"`               // where it was asked for
 
 	place place
 }
@@ -25,13 +26,13 @@ type place struct {
 
 // Record is the sections under an item key. They share the revision.
 type Record struct {
-	Collection string
-	Key        string
-	Revision   int64 // grows by one with each change, for good
-	Live       bool  // any of its sections
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
-	Sections   []Section // by name
+	Collection string    `json:"collection"`
+	Key        string    `json:"key"`
+	Revision   int64     `json:"revision"` // grows by one with each change, for good
+	Live       bool      `json:"live"`     // any of its sections
+	CreatedAt  time.Time `json:"created_at"`
+	UpdatedAt  time.Time `json:"updated_at"`
+	Sections   []Section `json:"sections"` // by name
 }
 
 // Section gives one of the record's sections.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"syscall"
 )
 
 // gatewayHost stands where a host's name must: the gateway has a socket.
@@ -37,7 +38,8 @@ func newProxy(transport http.RoundTripper) http.Handler {
 			r.Out.Host = r.In.Host
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if !errors.Is(err, context.Canceled) { // the client has gone
+			// The client has gone, or the gateway has refused an upload without reading it.
+			if !errors.Is(err, context.Canceled) && !errors.Is(err, syscall.EPIPE) {
 				log.Printf("%s %s: %v", r.Method, r.URL.Path, err)
 			}
 			w.WriteHeader(http.StatusBadGateway)

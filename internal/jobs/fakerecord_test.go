@@ -44,7 +44,7 @@ func (f *fakeRecords) Cleanup(ctx context.Context, database string, task record.
 	return f.step(ctx, recordStep{Kind: string(task), Database: database, Number: number})
 }
 
-func (f *fakeRecords) SnapshotsDue(_ context.Context, database string) ([]record.DueSnapshot, error) {
+func (f *fakeRecords) SnapshotsDue(_ context.Context, database string, _ int) ([]record.DueSnapshot, error) {
 	if f.snapshots == nil {
 		return nil, nil
 	}

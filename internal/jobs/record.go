@@ -13,7 +13,7 @@ import (
 type Records interface {
 	Cleanup(ctx context.Context, database string, task record.CleanupTask, number domain.Number, limit int) (record.SweepStep, error)
 	// SnapshotsDue gives the snapshots on which there is work to do, one of each tenant.
-	SnapshotsDue(ctx context.Context, database string) ([]record.DueSnapshot, error)
+	SnapshotsDue(ctx context.Context, database string, limit int) ([]record.DueSnapshot, error)
 	StepSnapshot(ctx context.Context, due record.DueSnapshot) (record.SweepStep, error)
 	// ObjectsDue gives the numbers whose objects are to be counted.
 	ObjectsDue(ctx context.Context, database string) ([]domain.Number, error)

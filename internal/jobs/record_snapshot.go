@@ -34,6 +34,9 @@ func newSnapshotter(shared *sweeping, o Options) *snapshotter {
 	return &snapshotter{sweeping: shared, records: o.Records, here: withNumbers(o.Databases)}
 }
 
+// lapTenants is how many tenants a lap goes over.
+const lapTenants = 256
+
 // Work does one run: a lap after the other over the tenants who have snapshots that
 // are due, a step for each, so that none of them keeps another waiting for longer
 // than a part takes. A snapshot whose step failed waits for the next run.
@@ -45,7 +48,7 @@ func (w *snapshotter) Work(ctx context.Context, job *river.Job[RecordSnapshot]) 
 	run := w.newRun(database)
 	failed := map[record.DueSnapshot]bool{}
 	for {
-		due, err := w.records.SnapshotsDue(ctx, database)
+		due, err := w.records.SnapshotsDue(ctx, database, lapTenants)
 		if err != nil {
 			return err
 		}

@@ -145,22 +145,25 @@ GRANT SELECT (tenant_id, number, collection_id, batch_id, touched_at) ON batches
 GRANT SELECT (tenant_id, number, collection_id, item_key, expires_at) ON item_claims TO holdfast_scanner;
 GRANT CREATE ON SCHEMA public TO holdfast_scanner;
 
--- Snapshots on which there is work to do, of tenants who are served: those that
--- have waited longest, from every number.
+-- Snapshots on which there is work to do, of tenants who are served: of each tenant
+-- the one that has waited longest, from every number; and of those the ones that
+-- have waited longest. The OFFSET keeps the planner from joining the numbers in
+-- another order than by their snapshots.
 -- +goose StatementBegin
 CREATE FUNCTION upkeep_snapshots(p_now timestamptz, p_limit integer)
     RETURNS TABLE (due_at timestamptz, tenant_id uuid, number smallint, collection_id uuid, snapshot_id uuid)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
     BEGIN ATOMIC
-        SELECT s.due_at, s.tenant_id, s.number, s.collection_id, s.snapshot_id
-          FROM number_gates n
-         CROSS JOIN LATERAL (SELECT s.due_at, s.tenant_id, s.number, s.collection_id, s.snapshot_id FROM snapshots s
-                               JOIN tenant_gates g ON g.tenant_id = s.tenant_id
-                              WHERE s.number::integer = n.number::integer AND s.state IN ('running', 'failing', 'removing')
-                                AND s.due_at <= p_now AND g.state = 'open'
-                              ORDER BY s.due_at LIMIT p_limit) s
-         WHERE n.state = 'open'
-         ORDER BY s.due_at, s.tenant_id, s.snapshot_id
+        SELECT t.due_at, t.tenant_id, t.number, t.collection_id, t.snapshot_id
+          FROM (SELECT DISTINCT ON (s.tenant_id) s.due_at, s.tenant_id, s.number, s.collection_id, s.snapshot_id
+                  FROM number_gates n
+                 CROSS JOIN LATERAL (SELECT s.due_at, s.tenant_id, s.number, s.collection_id, s.snapshot_id FROM snapshots s
+                                       JOIN tenant_gates g ON g.tenant_id = s.tenant_id
+                                      WHERE s.number::integer = n.number::integer AND s.state IN ('running', 'failing', 'removing')
+                                        AND s.due_at <= p_now AND g.state = 'open' OFFSET 0) s
+                 WHERE n.state = 'open'
+                 ORDER BY s.tenant_id, s.due_at, s.snapshot_id) t
+         ORDER BY t.due_at, t.tenant_id
          LIMIT p_limit;
     END;
 -- +goose StatementEnd

@@ -168,7 +168,7 @@ func (w *inspectedCollection) object(ctx context.Context, b wantedBody) (same bo
 	switch domain.CodeOf(err) {
 	case "object_missing":
 		kind, detail = BodyMissing, "There is no object at %s, where the body belongs. Restore it from a copy of the bucket, or publish the section anew."
-	case "object_corrupt":
+	case codeCorrupt:
 		kind, detail = BodyCorrupt, "The object at %s isn't the body that belongs there. Restore it from a copy of the bucket: it has to be removed first."
 	default:
 		if domain.KindOf(err) != domain.KindUnavailable {

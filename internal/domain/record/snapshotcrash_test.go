@@ -33,7 +33,7 @@ func (k *keeper) spawnUpkeep(t *testing.T, l *life) (*Service, context.Context) 
 // worker dies.
 func work(ctx context.Context, database string, w *Service) {
 	for ctx.Err() == nil {
-		due, err := w.SnapshotsDue(ctx, database)
+		due, err := w.SnapshotsDue(ctx, database, 100)
 		if err != nil || len(due) == 0 {
 			return
 		}

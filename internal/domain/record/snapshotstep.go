@@ -22,31 +22,22 @@ type DueSnapshot struct {
 	ID         domain.SnapshotID
 }
 
-// dueSnapshots are looked at to find those whose turn it is.
-const dueSnapshots = 256
-
 const sqlDueSnapshots = `SELECT tenant_id, number, collection_id, snapshot_id FROM upkeep_snapshots(clock_timestamp(), $1)`
 
-// SnapshotsDue gives the snapshots of a database on which there is work to do, of
-// each tenant the one that has waited longest. It is the worker's.
+// SnapshotsDue gives the snapshots of a database on which there is work to do: of
+// each tenant the one that has waited longest, for up to limit tenants, of whom
+// those come first that have waited longest. It is the worker's.
 //
 // Errors: unavailable.
-func (s *Service) SnapshotsDue(ctx context.Context, database string) (due []DueSnapshot, err error) {
+func (s *Service) SnapshotsDue(ctx context.Context, database string, limit int) ([]DueSnapshot, error) {
 	db, err := s.database(database)
 	if err != nil {
 		return nil, err
 	}
-	rows, _ := db.Pool.Query(ctx, sqlDueSnapshots, dueSnapshots)
-	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[DueSnapshot])
+	rows, _ := db.Pool.Query(ctx, sqlDueSnapshots, limit)
+	due, err := pgx.CollectRows(rows, pgx.RowToStructByPos[DueSnapshot])
 	if err != nil {
 		return nil, postgres.Classify(err)
-	}
-	seen := map[domain.TenantID]bool{}
-	for _, d := range all {
-		if !seen[d.Tenant] {
-			due = append(due, d)
-		}
-		seen[d.Tenant] = true
 	}
 	return due, nil
 }
@@ -58,7 +49,8 @@ func (s *Service) SnapshotsDue(ctx context.Context, database string) (due []DueS
 // comes to know of is removed with its run, or by CountObjects.
 //
 // What can't be had now is tried again later, and fails the snapshot in the end;
-// that is no error here.
+// that is no error here. One whose step ends in an error waits for stepPause, so
+// that it doesn't keep the tenant's others from their turn.
 //
 // Errors: conflict object_store_missing; unavailable.
 func (s *Service) StepSnapshot(ctx context.Context, due DueSnapshot) (SweepStep, error) {
@@ -84,10 +76,28 @@ func (s *Service) StepSnapshot(ctx context.Context, due DueSnapshot) (SweepStep,
 	default:
 		return SweepStep{Done: true}, nil
 	}
-	if errors.Is(err, errStepMade) {
+	switch {
+	case errors.Is(err, errStepMade):
 		return SweepStep{Visited: 1, Busy: true}, nil
+	case err != nil:
+		return SweepStep{Visited: 1}, errors.Join(err, s.pause(ctx, sn))
 	}
-	return SweepStep{Visited: 1, Recovered: 1}, err
+	return SweepStep{Visited: 1, Recovered: 1}, nil
+}
+
+// stepPause is how long a snapshot waits whose step ended in an error.
+const stepPause = 10 * time.Second
+
+// pause has a snapshot wait, as it is. One of a worker that is stopped needn't.
+func (s *Service) pause(ctx context.Context, sn *snapshot) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	err := s.move(ctx, sn, func(next *snapshot, now time.Time) { next.dueAt = now.Add(stepPause) }, nil)
+	if errors.Is(err, errStepMade) {
+		return nil
+	}
+	return err
 }
 
 const sqlReadSnapshot = `
@@ -140,14 +150,15 @@ func (s *Service) makePart(ctx context.Context, sn *snapshot) error {
 	}
 	part := &SnapshotPart{Ordinal: sn.Parts + 1, Digest: DigestOf(text), Length: int64(len(text)), Lines: lines}
 	if _, err := s.store.Ensure(ctx, sn.partKey(part.Ordinal, part.Digest), text, part.Digest, false); err != nil {
-		return s.fail(ctx, sn, err)
+		return s.fail(ctx, sn, refused(err))
 	}
 	// A crash here leaves an object that nothing refers to.
 	return s.commitPage(ctx, sn, page, part)
 }
 
 // fail notes that a step could not be made, since the store or a body failed, and
-// has it tried again, or ends the snapshot. Any other error is only passed on.
+// has it tried again, or ends the snapshot: at once where other bytes are where an
+// object belongs, which stay. Any other error is only passed on.
 func (s *Service) fail(ctx context.Context, sn *snapshot, cause error) error {
 	var e *domain.Error
 	if ctx.Err() != nil || !errors.As(cause, &e) || e.Kind != domain.KindUnavailable || e.Code == "overloaded" {
@@ -158,7 +169,7 @@ func (s *Service) fail(ctx context.Context, sn *snapshot, cause error) error {
 	why.Section, _ = e.Members["section"].(string)
 	s.log.WarnContext(ctx, "a part of a snapshot can't be made", "collection_id", sn.of, "snapshot_id", sn.ID,
 		"attempt", sn.attempts+1, "error", cause)
-	if sn.attempts+1 < maxSnapshotAttempts {
+	if sn.attempts+1 < maxSnapshotAttempts && !corrupt(cause) {
 		return s.postpone(ctx, sn)
 	}
 	return s.move(ctx, sn, func(next *snapshot, now time.Time) {

@@ -40,7 +40,7 @@ func (k *keeper) request(t testing.TB, collection string) Snapshot {
 func (k *keeper) due(t testing.TB, w *Service) (all []DueSnapshot) {
 	t.Helper()
 	for _, db := range k.router.Databases() {
-		due, err := w.SnapshotsDue(t.Context(), db.Name)
+		due, err := w.SnapshotsDue(t.Context(), db.Name, 100)
 		if err != nil {
 			t.Fatal(err)
 		}

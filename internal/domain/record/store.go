@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -62,6 +63,19 @@ var (
 		"This installation has no object store. Configure one first.")
 )
 
+const codeCorrupt = "object_corrupt"
+
+// corrupt tells that other bytes are at an object's key, whatever that came to. No
+// retry finds the right ones there.
+func corrupt(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if e, is := err.(*domain.Error); is && e.Code == codeCorrupt {
+			return true
+		}
+	}
+	return false
+}
+
 // unavailable is what the store's failure comes to for a reader.
 func unavailable(err error) error {
 	if domain.KindOf(err) == domain.KindUnavailable {
@@ -73,7 +87,7 @@ func unavailable(err error) error {
 // refused is what the store's failure comes to for a publication.
 func refused(err error) error {
 	switch {
-	case domain.CodeOf(err) == "object_corrupt":
+	case domain.CodeOf(err) == codeCorrupt:
 		return errBodyRefused.Because(err)
 	case domain.KindOf(err) == domain.KindUnavailable:
 		return errStoreUnavailable.Because(err)

@@ -125,7 +125,7 @@ SELECT proname::text FROM pg_proc WHERE proowner = 'holdfast_scanner'::regrole A
 func TestUpkeep_ScansAreTheWorkersAlone(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t, FormatSQL)
-	if _, err := k.SnapshotsDue(t.Context(), "data1"); err == nil {
+	if _, err := k.SnapshotsDue(t.Context(), "data1", 1); err == nil {
 		t.Error("the API's role may look for snapshots of all tenants")
 	}
 	if _, err := k.Unreferenced(t.Context(), "data1"); err == nil {
@@ -135,7 +135,7 @@ func TestUpkeep_ScansAreTheWorkersAlone(t *testing.T) {
 	if _, err := k.CountObjects(t.Context(), k.databaseOf("orders"), numberOf("orders")); err == nil {
 		t.Error("the API's role may walk the collections of all tenants")
 	}
-	if _, err := k.upkeep(t, Options{}).SnapshotsDue(t.Context(), "elsewhere"); err == nil {
+	if _, err := k.upkeep(t, Options{}).SnapshotsDue(t.Context(), "elsewhere", 1); err == nil {
 		t.Error("there is no such database, and it was looked at")
 	}
 	var none domain.Number

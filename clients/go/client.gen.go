@@ -4269,7 +4269,7 @@ type ClientInterface interface {
 	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
 	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-	// operation id.
+	// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
 	//
 	// A retry under the same operation id gets the receipt again for 7 days, with
 	// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -4278,7 +4278,7 @@ type ClientInterface interface {
 	// `record` is the record as it stands, with its bodies for `include=bodies`. 404
 	// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
 	// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
 	// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 	// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 	// published.
@@ -4300,7 +4300,7 @@ type ClientInterface interface {
 	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
 	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-	// operation id.
+	// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
 	//
 	// A retry under the same operation id gets the receipt again for 7 days, with
 	// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -4309,7 +4309,7 @@ type ClientInterface interface {
 	// `record` is the record as it stands, with its bodies for `include=bodies`. 404
 	// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
 	// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
 	// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 	// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 	// published.
@@ -6248,7 +6248,7 @@ func (c *Client) GetRecord(ctx context.Context, collection CollectionName, key I
 // its section, of exact bytes whatever its type says, and the rest is the part `publication`,
 // of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 // Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-// operation id.
+// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
 //
 // A retry under the same operation id gets the receipt again for 7 days, with
 // `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -6257,7 +6257,7 @@ func (c *Client) GetRecord(ctx context.Context, collection CollectionName, key I
 // `record` is the record as it stands, with its bodies for `include=bodies`. 404
 // `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
 // `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
 // `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 // `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 // published.
@@ -6289,7 +6289,7 @@ func (c *Client) PutRecordWithBody(ctx context.Context, collection CollectionNam
 // its section, of exact bytes whatever its type says, and the rest is the part `publication`,
 // of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 // Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-// operation id.
+// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
 //
 // A retry under the same operation id gets the receipt again for 7 days, with
 // `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -6298,7 +6298,7 @@ func (c *Client) PutRecordWithBody(ctx context.Context, collection CollectionNam
 // `record` is the record as it stands, with its bodies for `include=bodies`. 404
 // `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
 // `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
 // `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 // `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 // published.
@@ -13684,7 +13684,7 @@ type ClientWithResponsesInterface interface {
 	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
 	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-	// operation id.
+	// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
 	//
 	// A retry under the same operation id gets the receipt again for 7 days, with
 	// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -13693,7 +13693,7 @@ type ClientWithResponsesInterface interface {
 	// `record` is the record as it stands, with its bodies for `include=bodies`. 404
 	// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
 	// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
 	// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 	// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 	// published.
@@ -13715,7 +13715,7 @@ type ClientWithResponsesInterface interface {
 	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
 	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-	// operation id.
+	// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
 	//
 	// A retry under the same operation id gets the receipt again for 7 days, with
 	// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -13724,7 +13724,7 @@ type ClientWithResponsesInterface interface {
 	// `record` is the record as it stands, with its bodies for `include=bodies`. 404
 	// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
 	// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
 	// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 	// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 	// published.
@@ -21379,7 +21379,7 @@ func (c *ClientWithResponses) GetRecordWithResponse(ctx context.Context, collect
 // its section, of exact bytes whatever its type says, and the rest is the part `publication`,
 // of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 // Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-// operation id.
+// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
 //
 // A retry under the same operation id gets the receipt again for 7 days, with
 // `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -21388,7 +21388,7 @@ func (c *ClientWithResponses) GetRecordWithResponse(ctx context.Context, collect
 // `record` is the record as it stands, with its bodies for `include=bodies`. 404
 // `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
 // `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
 // `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 // `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 // published.
@@ -21416,7 +21416,7 @@ func (c *ClientWithResponses) PutRecordWithBodyWithResponse(ctx context.Context,
 // its section, of exact bytes whatever its type says, and the rest is the part `publication`,
 // of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
 // Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-// operation id.
+// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
 //
 // A retry under the same operation id gets the receipt again for 7 days, with
 // `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -21425,7 +21425,7 @@ func (c *ClientWithResponses) PutRecordWithBodyWithResponse(ctx context.Context,
 // `record` is the record as it stands, with its bodies for `include=bodies`. 404
 // `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
 // `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world 409
+// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
 // `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 // `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 // published.

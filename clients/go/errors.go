@@ -30,8 +30,9 @@ func IsCode(err error, code string) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
-// maxProblem bounds what is read of an error, in bytes.
-const maxProblem = 1 << 20
+// maxProblem bounds what is read of an error, in bytes: a conflict may show a
+// record with 8 MiB of bodies, in base64.
+const maxProblem = 16 << 20
 
 // errorIn reads an answer that isn't a success, and closes it.
 func errorIn(response *http.Response) *Error {

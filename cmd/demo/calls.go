@@ -58,7 +58,7 @@ The command line is bin/holdfast, here as the first operator:
 It also verifies all that the databases and the bucket have of the tenant, straight from these, in one line each:
 
   {{range .Databases}}{{.}} {{end}}bin/holdfast identity check {{.TenantID}}
-  {{range .Databases}}{{.}} {{end}}{{range .Bucket}}{{.}} {{end}}bin/holdfast record check {{.TenantID}}
+  {{range .Databases}}{{.}} {{end}}HOLDFAST_ENVIRONMENT=development {{range .Bucket}}{{.}} {{end}}bin/holdfast record check {{.TenantID}}
 
 The second operator's API key, for this stack only like the first's:
 

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -59,21 +60,21 @@ func (c *locked) admits(p *Publication) error {
 	for section := range p.Bodies {
 		switch {
 		case !c.profile.has(section):
-			return errNoSection(section)
+			return errNoSection("/sections/" + escaped(section))
 		case c.profile.isPrimary(section):
 			primaries++
 		}
 	}
-	for _, section := range p.Tombstones {
+	for i, section := range p.Tombstones {
 		if !c.profile.has(section) {
-			return errNoSection(section)
+			return errNoSection(fmt.Sprintf("/tombstones/%d", i))
 		}
 	}
 	if primaries > 1 {
 		return errPrimaries
 	}
 	if p.Claim != nil {
-		if err := c.demandClaim(p.Key, p.Claim); err != nil {
+		if err := c.demandClaim(p); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,8 @@ type CompletedItem struct {
 // Errors: invalid, too large, precondition required, not found
 // collection_not_found or batch_not_found, conflict batch_exists (for another's
 // batch), batch_completed, operation_id_reused, and those of a lease; unavailable,
-// outcome unknown (the same operation id finds out).
+// with the member key where an item's body can't be stored; outcome unknown (the
+// same operation id finds out).
 func (s *Service) Complete(ctx context.Context, scope tenancy.Scope, collection string, a *lease.Authority, id string, req CompleteBatch) (completion Completion, err error) {
 	ref, err := refOf(collection)
 	if err != nil {
@@ -105,12 +106,23 @@ func (s *Service) prepareEach(ctx context.Context, tenant domain.TenantID, c *lo
 			continue
 		}
 		prepared[i].known = d.known
-		group.Go(func() error { return s.prepare(ctx, tenant, c, &prepared[i], receipt.Outcome, &all[i]) })
+		group.Go(func() error {
+			return ofItem(s.prepare(ctx, tenant, c, &prepared[i], receipt.Outcome, &all[i]), all[i].Key)
+		})
 	}
 	err := group.Wait()
 	d.bytes = 0
 	for i := range prepared {
 		d.bytes += prepared[i].bytes
+	}
+	return err
+}
+
+// ofItem names the item whose error it is.
+func ofItem(err error, key string) error {
+	var e *domain.Error
+	if errors.As(err, &e) {
+		return e.With("key", key)
 	}
 	return err
 }
@@ -184,7 +196,7 @@ func (c *locked) complete(scope tenancy.Scope, id string, req *CompleteBatch) (C
 	for i := range req.Items {
 		item, err := c.completeItem(&req.Items[i])
 		if err != nil {
-			return Completion{}, err
+			return Completion{}, below(err, i)
 		}
 		came = came || item.Outcome != ItemLeaseExpired
 		completion.Items = append(completion.Items, item)

@@ -39,7 +39,7 @@ func (c *locked) expect(p *Publication) error {
 	}
 	for _, section := range slices.Sorted(maps.Keys(p.Expect.Digests)) {
 		if !c.profile.has(section) {
-			return errNoSection(section)
+			return errNoSection("/expect/" + escaped(section))
 		}
 		var has *Digest
 		if t != nil && t.sections[section] != nil && t.sections[section].Live {

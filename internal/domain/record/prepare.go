@@ -91,8 +91,11 @@ func (s *Service) prepare(ctx context.Context, tenant domain.TenantID, c *locked
 // below points an error of one item of a list at its place there.
 func below(err error, item int) error {
 	var e *domain.Error
-	if !errors.As(err, &e) || len(e.Fields) == 0 {
+	if !errors.As(err, &e) {
 		return err
+	}
+	if len(e.Fields) == 0 {
+		e = e.At("")
 	}
 	moved := *e
 	moved.Fields = nil

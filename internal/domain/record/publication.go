@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // Publication asks for one record to be changed. It leaves out the sections that
@@ -20,6 +21,7 @@ type Publication struct {
 	Expect      Expectation
 	Claim       *Claim // of a batch that has the item; nil for none
 
+	principal  domain.PrincipalID // who asks
 	digests    map[string]Digest
 	everything bool // all live sections are tombstoned
 	stored     bool // the bodies are in the store, verified
@@ -70,6 +72,13 @@ var (
 		"Exactly one of If-Match, If-None-Match: *, expect and fence says what is to be changed.")
 	errTwice = domain.Invalid("section_twice", "A section is written or tombstoned, not both, and once.").At("/tombstones")
 )
+
+// by says who asks for it.
+func (p *Publication) by(scope tenancy.Scope) {
+	if p.principal = scope.Principal; p.Producer == "" {
+		p.Producer = scope.Name
+	}
+}
 
 // check holds the publication against what can be said without its collection,
 // and computes the digests.
@@ -128,8 +137,8 @@ func errTooLarge(limits Limits) *domain.Error {
 		"A body has at most %d bytes, and the live bodies of a record have at most %d together.", limits.Body, limits.Record))
 }
 
-func errNoSection(section string) error {
-	return domain.Invalid("section_unknown", "The collection's profile has no such section.").At("/sections/" + escaped(section))
+func errNoSection(pointer string) error {
+	return domain.Invalid("section_unknown", "The collection's profile has no such section.").At(pointer)
 }
 
 // escaped makes a name one step of a JSON pointer (RFC 6901, section 3).

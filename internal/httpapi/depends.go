@@ -113,8 +113,8 @@ type Records interface {
 
 // Memory is what the handlers need of record.Memory.
 type Memory interface {
-	// Take waits for room for so many bytes; release gives it back.
-	Take(ctx context.Context, bytes int64) (release func(), err error)
+	// Take waits for room for so many bytes of a tenant; release gives it back.
+	Take(ctx context.Context, tenant domain.TenantID, bytes int64) (release func(), err error)
 }
 
 // Administration is what the handlers need of tenancy.Store. Each method checks

@@ -157,16 +157,17 @@ type fakeMemory struct {
 	mu    sync.Mutex
 	full  bool
 	taken []int64
+	by    domain.TenantID // the last
 	inUse int64
 }
 
-func (m *fakeMemory) Take(_ context.Context, bytes int64) (func(), error) {
+func (m *fakeMemory) Take(_ context.Context, tenant domain.TenantID, bytes int64) (func(), error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.full {
 		return nil, domain.Unavailable("overloaded", "Too many.").After(time.Second)
 	}
-	m.taken, m.inUse = append(m.taken, bytes), m.inUse+bytes
+	m.taken, m.by, m.inUse = append(m.taken, bytes), tenant, m.inUse+bytes
 	return sync.OnceFunc(func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -14,7 +14,7 @@ const heldOfJSON = 3
 
 // makeRoom waits for room for a body before any of it is read, and lets the
 // caller, who was made to wait, then take his time. The room is held until the answer
-// was written.
+// was written; it is of the tenant's share, so that no other tenant waits for that.
 func (s *server) makeRoom(c echo.Context, body *bodyRule, media string) error {
 	r := c.Request()
 	bytes := r.ContentLength
@@ -24,11 +24,11 @@ func (s *server) makeRoom(c echo.Context, body *bodyRule, media string) error {
 	if media != mediaMultipart {
 		bytes *= heldOfJSON
 	}
-	release, err := s.memory.Take(r.Context(), bytes)
+	call := callOf(r.Context())
+	release, err := s.memory.Take(r.Context(), call.scope.Tenant, bytes)
 	if err != nil {
 		return err
 	}
-	call := callOf(r.Context())
 	call.atEnd(release)
 	call.announced = r.ContentLength
 	r.Body = newPausing(c, s.pause)

@@ -72,7 +72,7 @@ func (s *Service) Body(ctx context.Context, scope tenancy.Scope, collection, key
 	room := int64(smallBody)
 	for range maxAttempts {
 		var found foundBody
-		release, err := s.memory.hold(ctx, room, func() (err error) {
+		release, err := s.memory.hold(ctx, scope.Tenant, room, func() (err error) {
 			found, err = s.readBody(ctx, scope, collection, key, section, room)
 			return err
 		})

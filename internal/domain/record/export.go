@@ -104,7 +104,7 @@ func (s *Service) Export(ctx context.Context, scope tenancy.Scope, collection st
 		return s.exportPage(ctx, scope, of, sections, req)
 	}
 	var page *ExportPage
-	release, err := s.memory.hold(ctx, max(maxExportedBytes, s.limits.Body), func() (err error) {
+	release, err := s.memory.hold(ctx, scope.Tenant, max(maxExportedBytes, s.limits.Body), func() (err error) {
 		if page, err = s.exportPage(ctx, scope, of, sections, req); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"runtime/metrics"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -19,7 +20,7 @@ import (
 
 const (
 	largeBody   = 8 << 20
-	smallMemory = 64 << 20
+	smallMemory = 128 << 20
 	manyCallers = 64
 )
 
@@ -28,9 +29,9 @@ func (k *keeper) large(t testing.TB) *keeper {
 	return k.process(t, Options{Limits: Limits{Body: largeBody, Record: 2 * largeBody}, Memory: NewMemory(smallMemory)})
 }
 
-// Eight times as many callers as there is room for publish and read bodies that
-// nothing compresses. The heap has what Memory's doc says, and everybody comes to
-// an end.
+// Nine times as many callers of a tenant as its share has room for publish and read
+// bodies that nothing compresses. The heap has what Memory's doc says, and everybody
+// comes to an end.
 func TestMemory_ManyCallersWithLargeBodies_StayWithinTheBudget(t *testing.T) {
 	for name, is := range map[string]struct {
 		format int16
@@ -50,7 +51,7 @@ func TestMemory_ManyCallersWithLargeBodies_StayWithinTheBudget(t *testing.T) {
 			callers.Wait()
 			peak := heap.stop()
 			t.Logf("the heap grew by %d MiB, with bodies of %d MiB in a memory of %d MiB", peak>>20, manyCallers*largeBody>>20, smallMemory>>20)
-			if most := is.copies*smallMemory + heapOverhead; peak > most {
+			if most := is.copies*uint64(k.Memory().large.share) + heapOverhead; peak > most {
 				t.Errorf("that is more than %d MiB", most>>20)
 			}
 			k.expectNothingTaken(t)
@@ -66,7 +67,7 @@ func (k *keeper) publishAndRead(t *testing.T, c string, n uint64) {
 	key := fmt.Sprint("key-", n)
 	var digest Digest
 	err := persistently(func() error {
-		release, err := k.Memory().Take(t.Context(), largeBody)
+		release, err := k.Memory().Take(t.Context(), k.scope.Tenant, largeBody)
 		if err != nil {
 			return err
 		}
@@ -170,41 +171,75 @@ func heapBytes() uint64 {
 // expectNothingTaken says that all of the memory is free.
 func (k *keeper) expectNothingTaken(t testing.TB) {
 	t.Helper()
-	m := k.Memory()
-	if !m.free.TryAcquire(m.total) {
+	if !k.Memory().idle() {
 		t.Error("somebody has kept room in memory")
-		return
 	}
-	m.free.Release(m.total)
 }
+
+func (m *Memory) idle() bool { return m.small.idle() && m.large.idle() }
 
 func TestMemory_WhoWaitsInVain_IsToldToComeBack_AndWhoLeavesTakesNothing(t *testing.T) {
 	t.Parallel()
-	m := NewMemory(10)
-	all, err := m.Take(t.Context(), 100) // all there is
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, leave := context.WithCancel(t.Context())
-	left := make(chan error, 1)
-	go func() {
-		_, err := m.Take(ctx, 1)
-		left <- err
-	}()
-	leave()
-	if err := <-left; err != context.Canceled {
-		t.Errorf("who left was told %v", err)
-	}
-	all()
-	all() // changes nothing
-	for range 2 {
-		release, err := m.Take(t.Context(), 10)
+	synctest.Test(t, func(t *testing.T) {
+		m, tenant := NewMemory(1<<20), domain.TenantID{1}
+		all, err := m.Take(t.Context(), tenant, 2<<20) // all that it may have
 		if err != nil {
 			t.Fatal(err)
 		}
-		release()
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			_, err := m.Take(ctx, tenant, smallBody+1)
+			left <- err
+		}()
+		synctest.Wait()
+		leave()
+		if err := <-left; err != context.Canceled {
+			t.Errorf("who left was told %v", err)
+		}
+		began := time.Now()
+		_, err = m.Take(t.Context(), tenant, smallBody+1)
+		expectCode(t, err, domain.KindUnavailable, "overloaded")
+		if waited := time.Since(began); waited != memoryPatience {
+			t.Errorf("who came in vain waited for %v", waited)
+		}
+		all()
+		all() // changes nothing
+		if !m.idle() {
+			t.Error("somebody has kept room in memory")
+		}
+	})
+}
+
+// One tenant has all that it may, and waits for more: what is small doesn't wait, not
+// even its own, and nothing of another's does.
+func TestMemory_ATenantThatHasItsShare_HoldsUpNeitherSmallBodiesNorOthers(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, FormatSQL)
+	c := k.collection(t, "orders")
+	k.publish(t, c, items("a", "small"))
+	m := k.Memory()
+	share, err := m.Take(t.Context(), k.scope.Tenant, m.total)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if m.free.TryAcquire(11) {
-		t.Error("there is more room than there was")
+	defer share()
+	ctx, leave := context.WithCancel(t.Context())
+	waited := make(chan error, 1)
+	go func() {
+		_, err := m.Take(ctx, k.scope.Tenant, m.total)
+		waited <- err
+	}()
+	if got := k.body(t, c, "a", "items"); got != "small" {
+		t.Errorf("read %q", got)
+	}
+	theirs, err := m.Take(t.Context(), domain.TenantID{1}, m.total)
+	if err != nil {
+		t.Fatalf("another tenant: %v", err)
+	}
+	theirs()
+	leave()
+	if err := <-waited; err != context.Canceled {
+		t.Errorf("it was told %v", err)
 	}
 }

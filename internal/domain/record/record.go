@@ -71,7 +71,7 @@ func (s *Service) bodiesOf(ctx context.Context, scope tenancy.Scope, r Record) (
 	for _, section := range r.Sections {
 		size += section.Length
 	}
-	release, err := s.memory.hold(ctx, size, func() error { return s.readBodies(ctx, scope, &r) })
+	release, err := s.memory.hold(ctx, scope.Tenant, size, func() error { return s.readBodies(ctx, scope, &r) })
 	switch {
 	case errors.Is(err, errMoved):
 		return nil, nil

@@ -125,7 +125,7 @@ func (s *Service) loadSnapshot(ctx context.Context, due DueSnapshot) (sn *snapsh
 // makePart makes the next part of a running snapshot, and ends the snapshot with
 // the last one. No transaction is open while the store is waited for.
 func (s *Service) makePart(ctx context.Context, sn *snapshot) error {
-	release, err := s.memory.Take(ctx, snapshotRoom(s.limits))
+	release, err := s.memory.Take(ctx, sn.tenant, snapshotRoom(s.limits))
 	if err != nil {
 		return err
 	}

@@ -141,13 +141,24 @@ func scanBatch(row pgx.CollectableRow, of func(int64) (*locked, string)) error {
 // has tells whether a batch's claim of an item stands: it is the item's last one,
 // and its time isn't over.
 func (c *locked) has(key string, claim Claim) bool {
-	stands := c.claims[key]
-	return stands != nil && !stands.removed && stands.batch == claim.BatchID && stands.generation == claim.Generation &&
-		c.now.Before(stands.expiresAt)
+	return c.isLast(key, claim) && c.now.Before(c.claims[key].expiresAt)
 }
 
-func (c *locked) demandClaim(key string, claim *Claim) error {
-	if !c.has(key, *claim) {
+// isLast tells whether no claim of an item was made behind a batch's.
+func (c *locked) isLast(key string, claim Claim) bool {
+	stands := c.claims[key]
+	return stands != nil && !stands.removed && stands.batch == claim.BatchID && stands.generation == claim.Generation
+}
+
+// demandClaim holds a publication to its claim, which is its principal's. Who only
+// rehearses can't say that a claim's time is over: a heartbeat may have been
+// committed since the look.
+func (c *locked) demandClaim(p *Publication) error {
+	b := c.batches[p.Claim.BatchID]
+	switch {
+	case b != nil && b.principal != p.principal:
+		return errBatchTaken
+	case b == nil, !c.isLast(p.Key, *p.Claim), !c.rehearsing && !c.has(p.Key, *p.Claim):
 		return errClaimLost
 	}
 	return nil

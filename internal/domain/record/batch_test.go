@@ -241,6 +241,8 @@ func TestBatch_IsItsOwners(t *testing.T) {
 		expectCode(t, err, domain.KindConflict, "batch_exists")
 		_, err = other.Heartbeat(t.Context(), other.scope, c, nil, "b", []ClaimedItem{{"x", generation}}, 0)
 		expectCode(t, err, domain.KindConflict, "batch_exists")
+		_, err = other.Publish(t.Context(), other.scope, c, nil, claimed("x", "b", generation))
+		expectCode(t, err, domain.KindConflict, "batch_exists")
 		_, err = other.Complete(t.Context(), other.scope, c, nil, "b", CompleteBatch{OperationID: "all", Items: []Publication{claimed("x", "b", generation)}})
 		expectCode(t, err, domain.KindConflict, "batch_exists")
 	})

@@ -2,9 +2,13 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
 // A completion shows the record that an item met, and so does whoever asks again
@@ -62,6 +66,53 @@ func TestBatch_AConflictShowsTheRecordAsItStood(t *testing.T) {
 		}
 		k.expectSound(t, c)
 	})
+}
+
+// Whose body can't be stored is said; nothing was published of the others.
+func TestBatch_ACompletionSaysWhoseBodyCannotBeStored(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, FormatStore)
+	c := k.collection(t, "orders")
+	has := k.take(t, c, "b", "good", "spoilt")
+	good, spoilt := claimed("good", "b", has["good"]), claimed("spoilt", "b", has["spoilt"])
+	spoilt.Bodies = map[string][]byte{"items": []byte("body")}
+	if _, err := k.bucket(t).Ensure(t.Context(), k.object(t, c, "body"), []byte("ydob"), DigestOf([]byte("ydob")), false); err != nil {
+		t.Fatal(err)
+	}
+	k.expectUnchanged(t, c, func() {
+		_, err := k.Complete(t.Context(), k.scope, c, nil, "b", CompleteBatch{OperationID: "all", Items: []Publication{good, spoilt}})
+		expectCode(t, err, domain.KindUnavailable, "body_unavailable")
+		var e *domain.Error
+		if !errors.As(err, &e) || e.Members["key"] != "spoilt" {
+			t.Errorf("it names %v", e.Members)
+		}
+	})
+}
+
+// Who looks without locks may miss a heartbeat that has just been committed: only
+// behind the locks is a claim's time over.
+func TestBatch_AClaimsTimeIsJudgedBehindTheLocks(t *testing.T) {
+	t.Parallel()
+	k := newClocked(t, FormatSQL)
+	c := k.collection(t, "orders")
+	p := claimed("x", "b", k.take(t, c, "b", "x")["x"])
+	if p.by(k.scope); p.check(k.limits) != nil {
+		t.Fatal("it is invalid")
+	}
+	d := p.decision(k.scope, ref{numberOf(c), c}, nil)
+	d.decide = func(c *locked) error {
+		_, err := c.publish(&p)
+		return err
+	}
+	k.advance(t, time.Hour)
+	if _, err := k.rehearse(t.Context(), d); err != nil {
+		t.Errorf("the rehearsal refuses it: %v", err)
+	}
+	expectCode(t, k.decide(t.Context(), d), domain.KindConflict, "claim_lost")
+	k.take(t, c, "other", "x")
+	_, err := k.rehearse(t.Context(), d)
+	expectCode(t, err, domain.KindConflict, "claim_lost")
+	k.expectRecords(t, c)
 }
 
 // asText is a value as receipts keep it.

@@ -23,16 +23,14 @@ import (
 // collection_not_found or record_not_found, precondition failed revision_stale or
 // record_exists, conflict digest_mismatch (these three with the member record, if
 // there is one), fence_revision_reused, primary_missing, operation_id_reused,
-// claim_lost, and those of a lease; unavailable, outcome unknown (the same
-// operation id finds out).
+// claim_lost, batch_exists (for a claim of another's batch), and those of a lease;
+// unavailable, outcome unknown (the same operation id finds out).
 func (s *Service) Publish(ctx context.Context, scope tenancy.Scope, collection string, a *lease.Authority, p Publication) (Receipt, error) {
 	ref, err := refOf(collection)
 	if err != nil {
 		return Receipt{}, errNoCollection
 	}
-	if p.Producer == "" {
-		p.Producer = scope.Name
-	}
+	p.by(scope)
 	if err := p.check(s.limits); err != nil {
 		return Receipt{}, err
 	}
@@ -56,7 +54,7 @@ type Made struct {
 }
 
 // PublishEach makes publications of different records, each for itself. What is
-// invalid in one refuses all, and nothing is made.
+// invalid by itself refuses all, and nothing is made.
 //
 // Errors: invalid, too large, precondition required, not found
 // collection_not_found.
@@ -123,6 +121,9 @@ func (p *Publication) decision(scope tenancy.Scope, ref ref, a *lease.Authority)
 	if p.Expect.Fence != nil {
 		d.fences = []string{p.Expect.Fence.Key}
 	}
+	if p.Claim != nil {
+		d.batches = []string{p.Claim.BatchID}
+	}
 	d.digests = slices.Collect(maps.Values(p.digests))
 	return d
 }
@@ -137,9 +138,7 @@ func checkEach(all []Publication, scope tenancy.Scope, limits Limits) error {
 	keys, operations := make(map[string]bool, len(all)), make(map[string]bool, len(all))
 	for i := range all {
 		p := &all[i]
-		if p.Producer == "" {
-			p.Producer = scope.Name
-		}
+		p.by(scope)
 		err := p.check(limits)
 		switch {
 		case err != nil:

@@ -10,19 +10,4 @@
 // row has its format, and whatever commits in the collection locks the row. A
 // body goes into the store, and is read back whole, before the transaction that
 // names it; so a crash leaves at worst an object that nothing refers to.
-//
-// The files:
-//
-//	collection, profile, name   collections and what they may hold
-//	publication, fingerprint    what a caller asks for
-//	publish, prepare            from the request to the committed receipt
-//	decide, look, locked        decisions that share a transaction, and what they look at
-//	apply, expect, write        the rules of one publication, and its rows
-//	record, body, memory        reading, verified and bounded
-//	export                      the feed of changes
-//	batch…                      items that a producer claims to work on
-//	snapshot…                   a collection as it stood, written to the store
-//	cleanup…, unreferenced…     what has had its time goes, and what nothing refers to is counted
-//	store, lifecycle            the object store as this package needs it
-//	check…                      all of that, held to what must be true of it
 package record

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -23,6 +24,8 @@ type ExportRequest struct {
 	Limit   int    // MaxExported if 0, or more
 	Bodies  bool
 	Mark    bool // a body that can't be had is marked in place, and doesn't fail the page
+
+	room int64 // bytes of memory for the bodies
 }
 
 // Exported is a section as its last change left it.
@@ -53,15 +56,22 @@ func (p *ExportPage) Close() {
 	}
 }
 
-// sqlExport reads a page. Sequences are taken under the collection's lock, which is
-// held until the commit: who sees one sees all before it. It ends with the section
-// whose body outgrows the bound $7, or the next one if that is the first, and reads
-// the bodies of those only that will be on the page.
-const sqlExport = `
-SELECT s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false), b.content
-  FROM (SELECT r.number, r.collection_id, r.item_key, r.revision, s.*,
+// sqlReadChanges reads the export behind a sequence, $5, and with each section the
+// collection's counter. Sequences are taken under the collection's lock, which is
+// held until the commit: who sees one sees all before it. Section and counter are of
+// one view, and the counter moves in the transaction that writes the sections'
+// places: so a page that isn't cut has all that changed up to the counter, and
+// nothing that changed behind it.
+//
+// It ends with the section whose body outgrows the bound $7, or the next one if that
+// is the first, and reads the bodies of those only that will be on the page, and of
+// none that is longer than the room for it, $9.
+const sqlReadChanges = `
+SELECT s.counter, s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false), b.content
+  FROM (SELECT c.counter, r.number, r.collection_id, r.item_key, r.revision, s.*,
                sum(s.length) OVER (ORDER BY s.export_sequence) - s.length AS before, row_number() OVER (ORDER BY s.export_sequence) AS place
-          FROM (SELECT c.number, c.collection_id FROM collections c WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c
+          FROM (SELECT c.number, c.collection_id, c.export_sequence AS counter FROM collections c
+                 WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c
          CROSS JOIN LATERAL (
                SELECT e.* FROM unnest($4::text[]) AS n (section)
                 CROSS JOIN LATERAL (SELECT e.export_sequence, e.item_key, e.section FROM export_entries e
@@ -75,7 +85,7 @@ SELECT s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false),
          CROSS JOIN LATERAL ` + sectionsOfBoth + ` s
          WHERE s.section = e.section) s
  CROSS JOIN LATERAL (SELECT s.number, s.collection_id, s.item_key) r
-  LEFT JOIN LATERAL (` + contentInSQL + ` WHERE $8 AND s.format = 1 AND s.live AND (s.place = 1 OR s.before + s.length <= $7) LIMIT 1) b ON true
+  LEFT JOIN LATERAL (` + contentInSQL + ` WHERE $8 AND s.format = 1 AND s.live AND s.length <= $9 AND (s.place = 1 OR s.before + s.length <= $7) LIMIT 1) b ON true
  WHERE s.place <= 2 OR s.before <= $7
  ORDER BY s.export_sequence`
 
@@ -103,18 +113,29 @@ func (s *Service) Export(ctx context.Context, scope tenancy.Scope, collection st
 	if !req.Bodies {
 		return s.exportPage(ctx, scope, of, sections, req)
 	}
-	var page *ExportPage
-	release, err := s.memory.hold(ctx, scope.Tenant, max(maxExportedBytes, s.limits.Body), func() (err error) {
-		if page, err = s.exportPage(ctx, scope, of, sections, req); err != nil {
-			return err
+	req.room = max(maxExportedBytes, s.limits.Body)
+	for range maxAttempts {
+		var page *ExportPage
+		release, err := s.memory.hold(ctx, scope.Tenant, req.room, func() (err error) {
+			page, err = s.exportPage(ctx, scope, of, sections, req)
+			switch {
+			case err != nil:
+				return err
+			case len(page.Records) > 0 && page.Records[0].Length > req.room:
+				return errOutgrown
+			}
+			return s.exportBodies(ctx, scope, of, page, req.Mark)
+		})
+		switch {
+		case err == nil:
+			page.release = release
+			return page, nil
+		case !errors.Is(err, errOutgrown):
+			return nil, err
 		}
-		return s.exportBodies(ctx, scope, of, page, req.Mark)
-	})
-	if err != nil {
-		return nil, err
+		req.room = page.Records[0].Length // it comes alone
 	}
-	page.release = release
-	return page, nil
+	return nil, errBusy
 }
 
 // exportPage reads the counter before the page: whatever is up to it is in view by
@@ -129,19 +150,9 @@ func (s *Service) exportPage(ctx context.Context, scope tenancy.Scope, of Collec
 	err := s.read(ctx, scope, of.Name, func(tx *tenancy.Tx, ref ref) {
 		counted, found = nil, nil
 		queueReadCollection(tx, ref, &counted)
-		tx.Queue(sqlExport, int16(ref.number), ref.name, sections, req.After, req.Limit+1, bound, req.Bodies).Query(func(rows pgx.Rows) error {
-			for rows.Next() {
-				var e Exported
-				var err error
-				var body []byte
-				if e.Section, err = scanSection(rowAnd{rows, []any{&e.whole, &body}}, &e.Key, &e.Revision); err != nil {
-					return err
-				}
-				e.Body = body
-				found = append(found, e)
-			}
-			return rows.Err()
-		})
+		var counter int64 // which may be ahead of the one that was read first
+		tx.Queue(sqlReadChanges, int16(ref.number), ref.name, sections, req.After, req.Limit+1, bound, req.Bodies, req.room).
+			Query(scanExported(&found, &counter))
 	})
 	switch {
 	case err != nil:
@@ -150,6 +161,23 @@ func (s *Service) exportPage(ctx context.Context, scope tenancy.Scope, of Collec
 		return nil, errNoCollection
 	}
 	return cutPage(found, counted.sequence, req, bound), nil
+}
+
+// scanExported reads sections, whose rows begin with what before takes.
+func scanExported(found *[]Exported, before ...any) func(pgx.Rows) error {
+	return func(rows pgx.Rows) (err error) {
+		for rows.Next() {
+			var e Exported
+			var body []byte
+			columns := append(before[:len(before):len(before)], &e.Key, &e.Revision)
+			if e.Section, err = scanSection(rowAnd{rows, []any{&e.whole, &body}}, columns...); err != nil {
+				return err
+			}
+			e.Body = body
+			*found = append(*found, e)
+		}
+		return rows.Err()
+	}
 }
 
 // cutPage ends a page where it is full, and says from where to go on.

@@ -20,7 +20,7 @@ var searches = map[string]map[string]string{
 	sqlReadRecords:     {"collections": "collection", "records": "item_key", "sections_in_sql": "item_key", "sections_in_store": "item_key"},
 	sqlListRecords:     {"collections": "collection", "records": "item_key", "sections_in_sql": "item_key", "sections_in_store": "item_key"},
 	sqlReadBody:        {"collections": "collection", "records": "item_key", "sections_in_sql": "section", "sections_in_store": "section", "section_chunks": "section"},
-	sqlExport:          {"collections": "collection", "export_entries": "export_sequence", "records": "item_key", "sections_in_sql": "item_key", "sections_in_store": "item_key", "section_chunks": "section"},
+	sqlReadChanges:     {"collections": "collection", "export_entries": "export_sequence", "records": "item_key", "sections_in_sql": "item_key", "sections_in_store": "item_key", "section_chunks": "section"},
 	sqlKnownBodies:     {"collections": "collection", "sections_in_store": "digest"},
 	sqlReadClaims:      {"collections": "collection", "item_claims": "item_key"},
 	sqlReadReceipts:    {"collections": "collection", "receipts": "operation_id"},

@@ -2,8 +2,7 @@ package record
 
 import (
 	"context"
-
-	"github.com/jackc/pgx/v5"
+	"math"
 
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
@@ -15,7 +14,7 @@ const (
 )
 
 // sqlWalk reads the sections of records behind a place, $4 and $5, by key and
-// section. A page ends as that of sqlExport does.
+// section. A page ends as that of sqlReadChanges does.
 const sqlWalk = `
 SELECT s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false), b.content
   FROM (SELECT r.number, r.collection_id, r.item_key, r.revision, s.*,
@@ -30,35 +29,6 @@ SELECT s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false),
   LEFT JOIN LATERAL (` + contentInSQL + ` WHERE s.format = 1 AND s.live AND (s.place = 1 OR s.before + s.length <= $7) LIMIT 1) b ON true
  WHERE s.place <= $6 AND (s.place <= 2 OR s.before <= $7)
  ORDER BY s.item_key, s.section`
-
-// sqlFollow reads the export behind a sequence, $5, and with each section the
-// collection's counter. Both are of one view: the counter moves in the transaction
-// that writes the sections' places, under the collection's lock, which needn't be
-// taken here. So a page that isn't cut has all that changed up to the counter, and
-// nothing that changed behind it.
-const sqlFollow = `
-SELECT s.counter, s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false), b.content
-  FROM (SELECT c.counter, r.number, r.collection_id, r.item_key, r.revision, s.*,
-               sum(s.length) OVER (ORDER BY s.export_sequence) - s.length AS before,
-               row_number() OVER (ORDER BY s.export_sequence) AS place
-          FROM (SELECT c.number, c.collection_id, c.export_sequence AS counter FROM collections c
-                 WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c
-         CROSS JOIN LATERAL (
-               SELECT e.* FROM unnest($4::text[]) AS n (section)
-                CROSS JOIN LATERAL (SELECT e.export_sequence, e.item_key, e.section FROM export_entries e
-                                     WHERE e.tenant_id = $1 AND e.number = c.number AND e.collection_id = c.collection_id
-                                       AND e.section = n.section AND e.export_sequence > $5
-                                     ORDER BY e.export_sequence LIMIT $6) e
-                ORDER BY e.export_sequence LIMIT $6) e
-         CROSS JOIN LATERAL (SELECT r.* FROM records r
-                              WHERE r.tenant_id = $1 AND r.number = c.number AND r.collection_id = c.collection_id
-                                AND r.item_key = e.item_key LIMIT 1) r
-         CROSS JOIN LATERAL ` + sectionsOfBoth + ` s
-         WHERE s.section = e.section) s
- CROSS JOIN LATERAL (SELECT s.number, s.collection_id, s.item_key) r
-  LEFT JOIN LATERAL (` + contentInSQL + ` WHERE s.format = 1 AND s.live AND (s.place = 1 OR s.before + s.length <= $7) LIMIT 1) b ON true
- WHERE s.place <= 2 OR s.before <= $7
- ORDER BY s.export_sequence`
 
 // snapshotPage is what a part is made of.
 type snapshotPage struct {
@@ -76,7 +46,7 @@ func (s *Service) readPage(ctx context.Context, sn *snapshot) (*snapshotPage, er
 		// One record more for the one at the cursor, and one to see whether there are more.
 		const limit = maxSnapshotLines + 2
 		if sn.walking {
-			page.queue(tx, sqlWalk, nil, int16(sn.number), sn.of, sn.afterKey, sn.afterSection, limit, int64(maxSnapshotBytes))
+			tx.Queue(sqlWalk, int16(sn.number), sn.of, sn.afterKey, sn.afterSection, limit, int64(maxSnapshotBytes)).Query(scanExported(&page.found))
 			return nil
 		}
 		var of *collection
@@ -88,7 +58,8 @@ func (s *Service) readPage(ctx context.Context, sn *snapshot) (*snapshotPage, er
 			return errNoCollection
 		}
 		page.upTo = sn.afterSequence // where nothing has changed behind it, the counter stands there
-		page.queue(tx, sqlFollow, []any{&page.upTo}, int16(sn.number), sn.Collection, of.profile.Sections(), sn.afterSequence, limit, int64(maxSnapshotBytes))
+		tx.Queue(sqlReadChanges, int16(sn.number), sn.Collection, of.profile.Sections(), sn.afterSequence, limit, int64(maxSnapshotBytes), true, int64(math.MaxInt64)).
+			Query(scanExported(&page.found, &page.upTo))
 		return nil
 	})
 	if err != nil {
@@ -96,23 +67,6 @@ func (s *Service) readPage(ctx context.Context, sn *snapshot) (*snapshotPage, er
 	}
 	page.cut()
 	return page, nil
-}
-
-// queue queues a page's statement, whose rows begin with what before scans.
-func (p *snapshotPage) queue(tx *tenancy.Tx, sql string, before []any, args ...any) {
-	tx.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
-		for rows.Next() {
-			var e Exported
-			var body []byte
-			columns := append(before[:len(before):len(before)], &e.Key, &e.Revision)
-			if e.Section, err = scanSection(rowAnd{rows, []any{&e.whole, &body}}, columns...); err != nil {
-				return err
-			}
-			e.Body = body
-			p.found = append(p.found, e)
-		}
-		return rows.Err()
-	})
 }
 
 // cut ends the page where it is full.

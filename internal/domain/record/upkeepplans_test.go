@@ -52,7 +52,7 @@ func TestPlans_OfTheUpkeepAreOnTheirKeysAndIndexes(t *testing.T) {
 	serving := k.router.Named("data1").Pool
 	statements := map[string]string{ // and the last column that an index must be searched by
 		sqlWalk:             "item_key",
-		sqlFollow:           "export_sequence",
+		sqlReadChanges:      "export_sequence",
 		sqlReadSnapshot:     "snapshot_id",
 		sqlMoveSnapshot:     "snapshot_id",
 		sqlRetireComplete:   "collection_id",

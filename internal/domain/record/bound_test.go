@@ -139,11 +139,27 @@ func TestEveryCallThatTakesALease_IsTested(t *testing.T) {
 
 // L12 and L21, for every change that there is of a collection that is bound to a
 // world: whatever isn't the lease in force is refused and changes nothing, and the
-// holder's own goes through.
+// holder's own goes through. Who is refused uploads nothing before.
 func TestChangesOfABoundCollection_NeedTheLeaseInForce(t *testing.T) {
 	t.Parallel()
-	k := newClocked(t, FormatSQL)
+	for name, format := range map[string]int16{"sql": FormatSQL, "store": FormatStore} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			expectTheLeaseIsNeeded(t, newClocked(t, format))
+		})
+	}
+}
+
+func expectTheLeaseIsNeeded(t *testing.T, k *keeper) {
 	a, b := k.as("a"), k.as("b")
+	expectRefused := func(t *testing.T, c, code string, change func() error) {
+		t.Helper()
+		uploads := k.faults.Count("PUT")
+		k.expectUnchanged(t, c, func() { expectCode(t, change(), domain.KindConflict, code) })
+		if n := k.faults.Count("PUT") - uploads; n != 0 {
+			t.Errorf("%d uploads by who has no right to them", n)
+		}
+	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
 			world := strings.ToLower(name)
@@ -151,9 +167,8 @@ func TestChangesOfABoundCollection_NeedTheLeaseInForce(t *testing.T) {
 			old := a.hold(t, world)
 			a.handOff(t, world, old)
 			grant := b.acquire(t, world)
-			k.expectUnchanged(t, c, func() {
-				err := change(t, b, c, &lease.Authority{Epoch: grant.Epoch, Secret: grant.Secret})
-				expectCode(t, err, domain.KindConflict, "lease_not_activated")
+			expectRefused(t, c, "lease_not_activated", func() error {
+				return change(t, b, c, &lease.Authority{Epoch: grant.Epoch, Secret: grant.Secret})
 			})
 			b.handOff(t, world, &lease.Authority{Epoch: grant.Epoch, Secret: grant.Secret})
 			held := b.hold(t, world)
@@ -176,9 +191,7 @@ func TestChangesOfABoundCollection_NeedTheLeaseInForce(t *testing.T) {
 				"the secret, with the epoch of long before": {b, &lease.Authority{Epoch: old.Epoch, Secret: held.Secret}},
 			} {
 				t.Run(wrong, func(t *testing.T) {
-					k.expectUnchanged(t, c, func() {
-						expectCode(t, change(t, presented.by, c, presented.a), domain.KindConflict, "fenced")
-					})
+					expectRefused(t, c, "fenced", func() error { return change(t, presented.by, c, presented.a) })
 				})
 			}
 			before := k.stateOf(t, c)

@@ -75,6 +75,58 @@ func TestAWriterPreparedForSQL_WritesWhereTheLockedRowSays(t *testing.T) {
 	}
 }
 
+// The other way about: the writer has the lock, and who changes the format waits for
+// it. What is committed is of the format that the locked row had.
+func TestAFormatThatChangesWhileAPublicationHasItsLock_GoesBehindIt(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, FormatSQL)
+	c := k.collection(t, "orders")
+	writer := k.networked(t)
+	trap := writer.network.HoldBefore(t, commitMove)
+	made, changed := make(chan error), make(chan error)
+	go func() {
+		p := items("a", "the body")
+		p.OperationID = "once"
+		_, err := writer.Publish(t.Context(), k.scope, c, nil, p)
+		made <- err
+	}()
+	<-trap.Met()
+	go func() {
+		_, err := k.adminOf(c).Exec(t.Context(), `UPDATE collections SET record_format = 2 WHERE tenant_id = $1`, k.scope.Tenant)
+		changed <- err
+	}()
+	k.awaitLocked(t, c)
+	trap.Release()
+	for name, ended := range map[string]chan error{"the publication": made, "the change": changed} {
+		if err := <-ended; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := writer.faults.Count("PUT"); n != 0 {
+		t.Errorf("%d uploads for SQL", n)
+	}
+	k.expectRows(t, c, "sequence 1, records 1, sections_in_sql 1, section_chunks 0, sections_in_store 0, export_entries 1, receipts 1, fences 0")
+	if got := k.body(t, c, "a", "items"); got != "the body" {
+		t.Errorf("published %q", got)
+	}
+	if of, err := k.Collection(t.Context(), k.scope, c); err != nil || of.Format != FormatStore {
+		t.Errorf("%+v, %v", of, err)
+	}
+	k.expectSound(t, c)
+}
+
+// awaitLocked waits until somebody on a collection's database waits for a lock.
+func (k *keeper) awaitLocked(t *testing.T, collection string) {
+	t.Helper()
+	for waits := false; !waits; {
+		err := k.adminOf(collection).QueryRow(t.Context(), `
+SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'UPDATE collections SET%')`).Scan(&waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func (k *keeper) expectRows(t *testing.T, c, want string) {
 	t.Helper()
 	if got := k.rows(t, c); got != want {

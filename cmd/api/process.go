@@ -156,7 +156,9 @@ func (p *process) makeAPI(ctx context.Context) error {
 			p.telemetry.Log.WarnContext(ctx, "what was counted of worlds' heat is lost", "error", err)
 		})
 	})
-	records := record.New(p.router, coordinator, p.bodyStore(), record.Options{Tracing: p.telemetry.Tracers, Log: p.telemetry.Log})
+	records := record.New(p.router, coordinator, p.bodyStore(), record.Options{
+		Tracing: p.telemetry.Tracers, Log: p.telemetry.Log, StillValid: p.tokens.StillValid,
+	})
 	p.api, err = httpapi.New(httpapi.Options{
 		Document:       web.OpenAPI,
 		Directory:      identity.New(p.router, derivedSecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers}),

@@ -44,7 +44,7 @@ func (t *Tokens) Authenticate(ctx context.Context, token string) (Scope, error) 
 		return Scope{}, errTokenRevoked()
 	}
 	if tenant.state == TenantSuspended {
-		return Scope{}, domain.Forbidden("tenant_suspended", "The tenant is suspended. Ask its operator to resume it.")
+		return Scope{}, errTenantSuspended()
 	}
 	h.scope.Settings = tenant.settings
 	return h.scope, nil
@@ -102,4 +102,8 @@ func (t *Tokens) tenant(ctx context.Context, k *known, id domain.TenantID) (know
 
 func errTokenRevoked() error {
 	return domain.Unauthenticated("token_revoked", "The token, or the key that bought it, was revoked.")
+}
+
+func errTenantSuspended() error {
+	return domain.Forbidden("tenant_suspended", "The tenant is suspended. Ask its operator to resume it.")
 }

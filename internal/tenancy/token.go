@@ -97,7 +97,7 @@ func (r keyring) verify(token, issuer string, now time.Time) (holder, error) {
 		return nil, errKeyUnknown
 	})
 	if onlyExpired(err) {
-		return holder{}, domain.Unauthenticated("token_expired", "The token has expired. Get another one.")
+		return holder{}, errTokenExpired()
 	}
 	if err != nil {
 		return holder{}, errTokenInvalid(err)
@@ -149,6 +149,10 @@ func (c *claims) holder() (holder, error) {
 func readID[K any](text string, zero domain.ID[K]) (domain.ID[K], error) {
 	err := zero.UnmarshalText([]byte(text))
 	return zero, err
+}
+
+func errTokenExpired() error {
+	return domain.Unauthenticated("token_expired", "The token has expired. Get another one.")
 }
 
 func errTokenInvalid(cause error) error {

@@ -56,8 +56,9 @@ var errNotStored = errors.New("the collection's bodies belong into the store")
 //
 // A transaction is seen through, but no other is begun when ctx is over.
 //
-// Errors: those of the decision; not found collection_not_found; conflict fenced
-// and others by the world's lease; unavailable, outcome unknown; ctx's.
+// Errors: those of the decision and of Options.StillValid; not found
+// collection_not_found; conflict fenced and others by the world's lease; unavailable,
+// outcome unknown; ctx's.
 func (s *Service) decide(ctx context.Context, d *decision) error {
 	caller := ctx
 	ctx = context.WithoutCancel(ctx) // decide writes to what its caller will read
@@ -95,7 +96,7 @@ func (s *Service) decideAll(ctx context.Context, db *postgres.Database, tenant d
 			return err
 		}
 		f.setUp(s.limits, false)
-		f.decide()
+		f.decide(s.valid)
 		return f.write(ctx, tx)
 	})
 }
@@ -162,11 +163,14 @@ func (f *flush) setUp(limits Limits, rehearsing bool) {
 	}
 }
 
-// decide has every decision made, one behind the other.
-func (f *flush) decide() {
+// decide has every decision made whose caller's token is still valid, one behind the
+// other.
+func (f *flush) decide(valid func(tenancy.Scope) error) {
 	for _, t := range f.collections {
 		for _, d := range t.decisions {
-			d.refused = t.decide(d)
+			if d.refused = valid(d.caller); d.refused == nil {
+				d.refused = t.decide(d)
+			}
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (k *keeper) unlocked(t *testing.T) *keeper {
 				return err
 			}
 			f.setUp(s.limits, false)
-			f.decide()
+			f.decide(s.valid)
 			return f.write(ctx, tx)
 		})
 	})

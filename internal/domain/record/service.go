@@ -23,6 +23,11 @@ type Options struct {
 	// ObjectAge is how old an object is that counts when nothing refers to it;
 	// DefaultObjectAge if 0.
 	ObjectAge time.Duration
+	// StillValid gives why a caller's token is no longer good, or nil; nil if tokens
+	// are nobody's concern here. It is asked of every change once all it changes is
+	// locked, so it must not wait, and right before the commit, since bodies may have
+	// been on their way for minutes.
+	StillValid func(tenancy.Scope) error
 }
 
 // DefaultMemory is how many bytes of bodies a process holds at once.
@@ -39,6 +44,7 @@ type Service struct {
 	aged    time.Duration // Options.ObjectAge
 	tracer  trace.Tracer
 	log     *slog.Logger
+	valid   func(tenancy.Scope) error // Options.StillValid
 
 	deciding *tenancy.Sharer[decision]
 	looking  *tenancy.Sharer[decision] // without locks
@@ -66,6 +72,9 @@ func New(router *postgres.Router, leases *lease.Service, store Store, options Op
 	if options.ObjectAge == 0 {
 		options.ObjectAge = DefaultObjectAge
 	}
+	if options.StillValid == nil {
+		options.StillValid = func(tenancy.Scope) error { return nil }
+	}
 	s := &Service{
 		router:  router,
 		purpose: options.Purpose,
@@ -76,6 +85,7 @@ func New(router *postgres.Router, leases *lease.Service, store Store, options Op
 		aged:    options.ObjectAge,
 		tracer:  options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/record"),
 		log:     options.Log,
+		valid:   options.StillValid,
 	}
 	s.deciding = tenancy.NewSharer("record.decide", s.tracer, s.decideAll).Limit(tenancy.Limits[decision]{
 		UnderWay: 1, Patience: patience, Weight: maxFlushBytes, Weigh: (*decision).weight,

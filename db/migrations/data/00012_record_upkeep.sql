@@ -134,7 +134,9 @@ CREATE POLICY scanner ON batches FOR SELECT TO holdfast_scanner USING (true);
 CREATE POLICY scanner ON item_claims FOR SELECT TO holdfast_scanner USING (true);
 GRANT SELECT, INSERT ON snapshots TO holdfast_api;
 GRANT SELECT ON snapshot_parts, object_counts, record_sweeps, object_sweeps TO holdfast_api;
-GRANT SELECT, UPDATE, DELETE ON snapshots TO holdfast_worker;
+GRANT SELECT, DELETE ON snapshots TO holdfast_worker;
+GRANT UPDATE (state, ended_at, due_at, walking, after_key, after_section, after_sequence, sequence, parts, lines, length, attempts,
+              failure, failed_key, failed_section) ON snapshots TO holdfast_worker;
 GRANT SELECT, INSERT, DELETE ON snapshot_parts TO holdfast_worker;
 GRANT SELECT, INSERT, UPDATE ON object_counts, record_sweeps, object_sweeps TO holdfast_worker;
 GRANT SELECT (tenant_id, number, collection_id, snapshot_id, state, due_at) ON snapshots TO holdfast_scanner;

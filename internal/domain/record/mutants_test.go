@@ -32,7 +32,7 @@ var mutants = []testkit.Mutant{
 		Edits: in("apply.go", "if c.format == FormatStore && len(p.Bodies) > 0 && !p.stored && !c.rehearsing {", "if false {")},
 	{Guard: "the format on the locked row, for all of a completion", Tests: "TestAWriterPreparedForSQL",
 		Edits: in("batchcomplete.go", "if c.rehearsing || c.format != FormatStore {", "if true {")},
-	{Guard: "the object in the store, before it is named", Tests: "TestPublish_CommitsNothing",
+	{Guard: "the object in the store, before it is named", Tests: "TestPublish_CreatesChanges",
 		Edits: in("prepare.go", "_, err := s.store.Ensure(ctx, bodyKey(tenant, c.id, digest, 0), body, digest, known[digest])", "_, _, _, err := body, digest, known, error(nil)")},
 	{Guard: "the expected revision, under the lock", Tests: "TestRaces_OfTwoProcesses",
 		Edits: in("expect.go", "case e.Revision != 0 && t.revision != e.Revision:", "case c.rehearsing && e.Revision != 0 && t.revision != e.Revision:")},

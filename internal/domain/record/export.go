@@ -24,8 +24,6 @@ type ExportRequest struct {
 	Limit   int    // MaxExported if 0, or more
 	Bodies  bool
 	Mark    bool // a body that can't be had is marked in place, and doesn't fail the page
-
-	room int64 // bytes of memory for the bodies
 }
 
 // Exported is a section as its last change left it.
@@ -111,17 +109,17 @@ func (s *Service) Export(ctx context.Context, scope tenancy.Scope, collection st
 		sections = []string{req.Section}
 	}
 	if !req.Bodies {
-		return s.exportPage(ctx, scope, of, sections, req)
+		return s.exportPage(ctx, scope, of, sections, req, 0)
 	}
-	req.room = max(maxExportedBytes, s.limits.Body)
+	room := max(maxExportedBytes, s.limits.Body)
 	for range maxAttempts {
 		var page *ExportPage
-		release, err := s.memory.hold(ctx, scope.Tenant, req.room, func() (err error) {
-			page, err = s.exportPage(ctx, scope, of, sections, req)
+		release, err := s.memory.hold(ctx, scope.Tenant, room, func() (err error) {
+			page, err = s.exportPage(ctx, scope, of, sections, req, room)
 			switch {
 			case err != nil:
 				return err
-			case len(page.Records) > 0 && page.Records[0].Length > req.room:
+			case len(page.Records) > 0 && page.Records[0].Length > room:
 				return errOutgrown
 			}
 			return s.exportBodies(ctx, scope, of, page, req.Mark)
@@ -133,14 +131,14 @@ func (s *Service) Export(ctx context.Context, scope tenancy.Scope, collection st
 		case !errors.Is(err, errOutgrown):
 			return nil, err
 		}
-		req.room = page.Records[0].Length // it comes alone
+		room = page.Records[0].Length // it comes alone
 	}
 	return nil, errBusy
 }
 
 // exportPage reads the counter before the page: whatever is up to it is in view by
-// then.
-func (s *Service) exportPage(ctx context.Context, scope tenancy.Scope, of Collection, sections []string, req ExportRequest) (*ExportPage, error) {
+// then. It reads no body that is longer than room.
+func (s *Service) exportPage(ctx context.Context, scope tenancy.Scope, of Collection, sections []string, req ExportRequest, room int64) (*ExportPage, error) {
 	bound := int64(maxExportedBytes)
 	if !req.Bodies {
 		bound = 1 << 53
@@ -151,7 +149,7 @@ func (s *Service) exportPage(ctx context.Context, scope tenancy.Scope, of Collec
 		counted, found = nil, nil
 		queueReadCollection(tx, ref, &counted)
 		var counter int64 // which may be ahead of the one that was read first
-		tx.Queue(sqlReadChanges, int16(ref.number), ref.name, sections, req.After, req.Limit+1, bound, req.Bodies, req.room).
+		tx.Queue(sqlReadChanges, int16(ref.number), ref.name, sections, req.After, req.Limit+1, bound, req.Bodies, room).
 			Query(scanExported(&found, &counter))
 	})
 	switch {

@@ -1106,7 +1106,9 @@ type ExpectedDigests map[string]*string
 
 // ExportPage defines model for ExportPage.
 type ExportPage struct {
-	// ExportSequence Of the last change of the collection.
+	// ExportSequence Of the collection's last change. It may be ahead of `next`: go on from `next`, which is
+	// what was seen.
+	//
 	//
 	// Example: 17
 	ExportSequence int64 `json:"export_sequence"`
@@ -4139,7 +4141,8 @@ type ClientInterface interface {
 	// The completion has an operation id and a receipt of its own, and each publication has. At
 	// most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
 	// 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
-	// `completion_invalid`, `fence_twice`.
+	// `completion_invalid`, `fence_twice`; 503 `object_store_unavailable` or `body_unavailable`,
+	// with `key`, where an item's body can't be stored: nothing was published.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4156,7 +4159,8 @@ type ClientInterface interface {
 	// The completion has an operation id and a receipt of its own, and each publication has. At
 	// most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
 	// 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
-	// `completion_invalid`, `fence_twice`.
+	// `completion_invalid`, `fence_twice`; 503 `object_store_unavailable` or `body_unavailable`,
+	// with `key`, where an item's body can't be stored: nothing was published.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4267,9 +4271,10 @@ type ClientInterface interface {
 	//
 	// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
-	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-	// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
+	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of
+	// the room that way, and so wait less. Both may have 12 MiB, may take two minutes, and have the
+	// same receipt under the same operation id. A body has at most 2 MiB, and the live bodies of a
+	// record 8 MiB together.
 	//
 	// A retry under the same operation id gets the receipt again for 7 days, with
 	// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -4277,9 +4282,10 @@ type ClientInterface interface {
 	// 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
 	// `record` is the record as it stands, with its bodies for `include=bodies`. 404
 	// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
-	// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
-	// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+	// `primary_missing`, `claim_lost`, and `batch_exists` for a claim of another principal's batch.
+	// 413 `bodies_too_large`. 422 `section_unknown`, `section_twice`, `primaries_exclusive`. In a
+	// collection that is bound to a world, while a node holds its lease, 409 `fenced`,
+	// `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 	// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 	// published.
 	//
@@ -4298,9 +4304,10 @@ type ClientInterface interface {
 	//
 	// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
-	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-	// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
+	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of
+	// the room that way, and so wait less. Both may have 12 MiB, may take two minutes, and have the
+	// same receipt under the same operation id. A body has at most 2 MiB, and the live bodies of a
+	// record 8 MiB together.
 	//
 	// A retry under the same operation id gets the receipt again for 7 days, with
 	// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -4308,9 +4315,10 @@ type ClientInterface interface {
 	// 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
 	// `record` is the record as it stands, with its bodies for `include=bodies`. 404
 	// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
-	// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
-	// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+	// `primary_missing`, `claim_lost`, and `batch_exists` for a claim of another principal's batch.
+	// 413 `bodies_too_large`. 422 `section_unknown`, `section_twice`, `primaries_exclusive`. In a
+	// collection that is bound to a world, while a node holds its lease, 409 `fenced`,
+	// `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 	// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 	// published.
 	//
@@ -6008,7 +6016,8 @@ func (c *Client) GetBatch(ctx context.Context, collection CollectionName, batchI
 // The completion has an operation id and a receipt of its own, and each publication has. At
 // most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
 // 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
-// `completion_invalid`, `fence_twice`.
+// `completion_invalid`, `fence_twice`; 503 `object_store_unavailable` or `body_unavailable`,
+// with `key`, where an item's body can't be stored: nothing was published.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6035,7 +6044,8 @@ func (c *Client) CompleteBatchWithBody(ctx context.Context, collection Collectio
 // The completion has an operation id and a receipt of its own, and each publication has. At
 // most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
 // 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
-// `completion_invalid`, `fence_twice`.
+// `completion_invalid`, `fence_twice`; 503 `object_store_unavailable` or `body_unavailable`,
+// with `key`, where an item's body can't be stored: nothing was published.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -6246,9 +6256,10 @@ func (c *Client) GetRecord(ctx context.Context, collection CollectionName, key I
 //
 // As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 // its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
-// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
+// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of
+// the room that way, and so wait less. Both may have 12 MiB, may take two minutes, and have the
+// same receipt under the same operation id. A body has at most 2 MiB, and the live bodies of a
+// record 8 MiB together.
 //
 // A retry under the same operation id gets the receipt again for 7 days, with
 // `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -6256,9 +6267,10 @@ func (c *Client) GetRecord(ctx context.Context, collection CollectionName, key I
 // 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
 // `record` is the record as it stands, with its bodies for `include=bodies`. 404
 // `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
-// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
-// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+// `primary_missing`, `claim_lost`, and `batch_exists` for a claim of another principal's batch.
+// 413 `bodies_too_large`. 422 `section_unknown`, `section_twice`, `primaries_exclusive`. In a
+// collection that is bound to a world, while a node holds its lease, 409 `fenced`,
+// `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 // `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 // published.
 //
@@ -6287,9 +6299,10 @@ func (c *Client) PutRecordWithBody(ctx context.Context, collection CollectionNam
 //
 // As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 // its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
-// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
+// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of
+// the room that way, and so wait less. Both may have 12 MiB, may take two minutes, and have the
+// same receipt under the same operation id. A body has at most 2 MiB, and the live bodies of a
+// record 8 MiB together.
 //
 // A retry under the same operation id gets the receipt again for 7 days, with
 // `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -6297,9 +6310,10 @@ func (c *Client) PutRecordWithBody(ctx context.Context, collection CollectionNam
 // 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
 // `record` is the record as it stands, with its bodies for `include=bodies`. 404
 // `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
-// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
-// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+// `primary_missing`, `claim_lost`, and `batch_exists` for a claim of another principal's batch.
+// 413 `bodies_too_large`. 422 `section_unknown`, `section_twice`, `primaries_exclusive`. In a
+// collection that is bound to a world, while a node holds its lease, 409 `fenced`,
+// `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 // `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 // published.
 //
@@ -13544,7 +13558,8 @@ type ClientWithResponsesInterface interface {
 	// The completion has an operation id and a receipt of its own, and each publication has. At
 	// most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
 	// 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
-	// `completion_invalid`, `fence_twice`.
+	// `completion_invalid`, `fence_twice`; 503 `object_store_unavailable` or `body_unavailable`,
+	// with `key`, where an item's body can't be stored: nothing was published.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -13561,7 +13576,8 @@ type ClientWithResponsesInterface interface {
 	// The completion has an operation id and a receipt of its own, and each publication has. At
 	// most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
 	// 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
-	// `completion_invalid`, `fence_twice`.
+	// `completion_invalid`, `fence_twice`; 503 `object_store_unavailable` or `body_unavailable`,
+	// with `key`, where an item's body can't be stored: nothing was published.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -13682,9 +13698,10 @@ type ClientWithResponsesInterface interface {
 	//
 	// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
-	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-	// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
+	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of
+	// the room that way, and so wait less. Both may have 12 MiB, may take two minutes, and have the
+	// same receipt under the same operation id. A body has at most 2 MiB, and the live bodies of a
+	// record 8 MiB together.
 	//
 	// A retry under the same operation id gets the receipt again for 7 days, with
 	// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -13692,9 +13709,10 @@ type ClientWithResponsesInterface interface {
 	// 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
 	// `record` is the record as it stands, with its bodies for `include=bodies`. 404
 	// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
-	// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
-	// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+	// `primary_missing`, `claim_lost`, and `batch_exists` for a claim of another principal's batch.
+	// 413 `bodies_too_large`. 422 `section_unknown`, `section_twice`, `primaries_exclusive`. In a
+	// collection that is bound to a world, while a node holds its lease, 409 `fenced`,
+	// `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 	// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 	// published.
 	//
@@ -13713,9 +13731,10 @@ type ClientWithResponsesInterface interface {
 	//
 	// As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 	// its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
-	// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-	// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
+	// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of
+	// the room that way, and so wait less. Both may have 12 MiB, may take two minutes, and have the
+	// same receipt under the same operation id. A body has at most 2 MiB, and the live bodies of a
+	// record 8 MiB together.
 	//
 	// A retry under the same operation id gets the receipt again for 7 days, with
 	// `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -13723,9 +13742,10 @@ type ClientWithResponsesInterface interface {
 	// 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
 	// `record` is the record as it stands, with its bodies for `include=bodies`. 404
 	// `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
-	// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-	// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
-	// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+	// `primary_missing`, `claim_lost`, and `batch_exists` for a claim of another principal's batch.
+	// 413 `bodies_too_large`. 422 `section_unknown`, `section_twice`, `primaries_exclusive`. In a
+	// collection that is bound to a world, while a node holds its lease, 409 `fenced`,
+	// `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 	// `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 	// published.
 	//
@@ -21173,7 +21193,8 @@ func (c *ClientWithResponses) GetBatchWithResponse(ctx context.Context, collecti
 // The completion has an operation id and a receipt of its own, and each publication has. At
 // most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
 // 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
-// `completion_invalid`, `fence_twice`.
+// `completion_invalid`, `fence_twice`; 503 `object_store_unavailable` or `body_unavailable`,
+// with `key`, where an item's body can't be stored: nothing was published.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -21196,7 +21217,8 @@ func (c *ClientWithResponses) CompleteBatchWithBodyWithResponse(ctx context.Cont
 // The completion has an operation id and a receipt of its own, and each publication has. At
 // most 8 MiB of bodies: publish the largest before, each with `batch`. 404 `batch_not_found`;
 // 409 `batch_exists` for another principal's, `batch_completed`, `operation_id_reused`; 422
-// `completion_invalid`, `fence_twice`.
+// `completion_invalid`, `fence_twice`; 503 `object_store_unavailable` or `body_unavailable`,
+// with `key`, where an item's body can't be stored: nothing was published.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -21377,9 +21399,10 @@ func (c *ClientWithResponses) GetRecordWithResponse(ctx context.Context, collect
 //
 // As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 // its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
-// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
+// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of
+// the room that way, and so wait less. Both may have 12 MiB, may take two minutes, and have the
+// same receipt under the same operation id. A body has at most 2 MiB, and the live bodies of a
+// record 8 MiB together.
 //
 // A retry under the same operation id gets the receipt again for 7 days, with
 // `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -21387,9 +21410,10 @@ func (c *ClientWithResponses) GetRecordWithResponse(ctx context.Context, collect
 // 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
 // `record` is the record as it stands, with its bodies for `include=bodies`. 404
 // `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
-// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
-// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+// `primary_missing`, `claim_lost`, and `batch_exists` for a claim of another principal's batch.
+// 413 `bodies_too_large`. 422 `section_unknown`, `section_twice`, `primaries_exclusive`. In a
+// collection that is bound to a world, while a node holds its lease, 409 `fenced`,
+// `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 // `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 // published.
 //
@@ -21414,9 +21438,10 @@ func (c *ClientWithResponses) PutRecordWithBodyWithResponse(ctx context.Context,
 //
 // As JSON the bodies are in base64. As `multipart/form-data` each body is a part, named after
 // its section, of exact bytes whatever its type says, and the rest is the part `publication`,
-// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of the room that way, and so wait less.
-// Both may have 12 MiB, may take two minutes, and have the same receipt under the same
-// operation id. A body has at most 2 MiB, and the live bodies of a record 8 MiB together.
+// of type `application/json`; a section of that name goes as JSON. Large bodies need a third of
+// the room that way, and so wait less. Both may have 12 MiB, may take two minutes, and have the
+// same receipt under the same operation id. A body has at most 2 MiB, and the live bodies of a
+// record 8 MiB together.
 //
 // A retry under the same operation id gets the receipt again for 7 days, with
 // `Idempotent-Replayed: true`; other content under it is 409 `operation_id_reused`.
@@ -21424,9 +21449,10 @@ func (c *ClientWithResponses) PutRecordWithBodyWithResponse(ctx context.Context,
 // 412 `revision_stale` or `record_exists`, 409 `digest_mismatch`: the record isn't as expected.
 // `record` is the record as it stands, with its bodies for `include=bodies`. 404
 // `record_not_found` for an `If-Match` where nothing is live. 409 `fence_revision_reused`,
-// `primary_missing`, `claim_lost`. 413 `bodies_too_large`. 422 `section_unknown`,
-// `section_twice`, `primaries_exclusive`. In a collection that is bound to a world, while a node holds its lease, 409
-// `fenced`, `lease_expired` or `lease_not_activated`, as an append would be refused. 503
+// `primary_missing`, `claim_lost`, and `batch_exists` for a claim of another principal's batch.
+// 413 `bodies_too_large`. 422 `section_unknown`, `section_twice`, `primaries_exclusive`. In a
+// collection that is bound to a world, while a node holds its lease, 409 `fenced`,
+// `lease_expired` or `lease_not_activated`, as an append would be refused. 503
 // `object_store_unavailable`, `body_unavailable` or `overloaded`, with Retry-After: nothing was
 // published.
 //

@@ -15,7 +15,7 @@ type RecordChange struct {
 	OperationID OperationID
 
 	Producer   string                 // who publishes, 1 to 200 printable ASCII characters; the principal's name if ""
-	Sections   map[SectionName][]byte // bodies to write, exact bytes, nil for an empty one; 2 MiB each and 8 MiB a record, unless the tenant has other limits
+	Sections   map[SectionName][]byte // bodies to write, exact bytes, nil for an empty one; 2 MiB each and 8 MiB a record
 	Tombstones []SectionName
 
 	// Exactly one of these says what is to be changed.

@@ -1108,7 +1108,9 @@ type ExpectedDigests map[string]*string
 
 // ExportPage defines model for ExportPage.
 type ExportPage struct {
-	// ExportSequence Of the last change of the collection.
+	// ExportSequence Of the collection's last change. It may be ahead of `next`: go on from `next`, which is
+	// what was seen.
+	//
 	//
 	// Example: 17
 	ExportSequence int64 `json:"export_sequence"`

@@ -55,7 +55,7 @@ type Limits struct {
 	Record int64 // bytes of all live bodies of a record
 }
 
-// DefaultLimits are those of a tenant that has none of its own.
+// DefaultLimits are those of every tenant, unless Options says otherwise.
 var DefaultLimits = Limits{Body: 2 << 20, Record: 8 << 20}
 
 // MaxPublications is how many records one request may change.

@@ -54,7 +54,8 @@ func (k *keeper) object(t testing.TB, collection, body string) string {
 }
 
 // R1, R2 and what passes of R3: a publication waits for what passes by itself, and
-// is made once.
+// is made once. Of "429 on HEAD" there is nothing to test: a publication sends no
+// HEAD, only the probe of the bucket does.
 func TestPublish_OvercomesWhatPassesInTheStore(t *testing.T) {
 	t.Parallel()
 	for name, on := range map[string]map[string][]testkit.Fault{

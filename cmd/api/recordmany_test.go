@@ -97,9 +97,9 @@ func TestPublish_EachHasAnOutcomeOfItsOwn(t *testing.T) {
 	// What can be seen to be wrong without the records refuses all, with its place.
 	good := `{"key":"good","operation_id":"good","if_absent":true,"sections":{"items":{"body":""}}}`
 	for name, c := range map[string]struct{ item, code, pointer string }{
-		"no precondition":       {`{"key":"x","operation_id":"x","sections":{"items":{"body":""}}}`, "precondition_required", ""},
-		"absence that is false": {`{"key":"x","operation_id":"x","if_absent":false,"sections":{"items":{"body":""}}}`, "precondition_required", ""},
-		"two preconditions":     {`{"key":"x","operation_id":"x","if_absent":true,"if_revision":1,"sections":{"items":{"body":""}}}`, "precondition_ambiguous", ""},
+		"no precondition":       {`{"key":"x","operation_id":"x","sections":{"items":{"body":""}}}`, "precondition_required", "/items/1"},
+		"absence that is false": {`{"key":"x","operation_id":"x","if_absent":false,"sections":{"items":{"body":""}}}`, "precondition_required", "/items/1"},
+		"two preconditions":     {`{"key":"x","operation_id":"x","if_absent":true,"if_revision":1,"sections":{"items":{"body":""}}}`, "precondition_ambiguous", "/items/1"},
 		"a bad key":             {`{"key":"..","operation_id":"x","if_absent":true,"sections":{"items":{"body":""}}}`, "item_key_invalid", "/items/1/key"},
 		"the same key":          {`{"key":"good","operation_id":"x","if_absent":true,"sections":{"items":{"body":""}}}`, "item_key_twice", "/items/1/key"},
 		"the same operation":    {`{"key":"x","operation_id":"good","if_absent":true,"sections":{"items":{"body":""}}}`, "operation_id_twice", "/items/1/operation_id"},

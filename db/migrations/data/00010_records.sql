@@ -221,13 +221,13 @@ ALTER TABLE item_claims ENABLE ROW LEVEL SECURITY;
 ALTER TABLE item_claims FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON item_claims USING (tenant_id = holdfast_tenant());
 
--- The API's role writes; the worker's reads what snapshots are made of, and removes
--- what has had its time. What a collection is stays as it was made.
+-- The API's role writes; the worker's reads, for snapshots and for the check, and
+-- removes what has had its time. What a collection is stays as it was made.
 GRANT SELECT, INSERT, UPDATE (export_sequence, row_identity, claim_generation, token) ON collections TO holdfast_api;
 GRANT SELECT, INSERT, UPDATE ON records, sections_in_store, fences, batches, batch_items TO holdfast_api;
 GRANT SELECT, INSERT, DELETE ON section_chunks, export_entries TO holdfast_api;
 GRANT SELECT, INSERT ON receipts TO holdfast_api;
 GRANT SELECT, INSERT, UPDATE, DELETE ON sections_in_sql, item_claims TO holdfast_api;
 GRANT SELECT, UPDATE (token) ON collections TO holdfast_worker;
-GRANT SELECT ON records, sections_in_sql, section_chunks, sections_in_store, export_entries TO holdfast_worker;
+GRANT SELECT ON records, sections_in_sql, section_chunks, sections_in_store, export_entries, fences TO holdfast_worker;
 GRANT SELECT, DELETE ON receipts, batches, batch_items, item_claims TO holdfast_worker;

@@ -209,7 +209,7 @@ func TestHold_TheServiceKeepsALeaseForLongerThanItsHolderDoes(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			theirs := time.Now().Add(time.Duration(*now.JSON200.RemainingMs) * time.Millisecond) // at the latest
+			theirs := time.Now().Add(time.Duration(*now.JSON200.RemainingMs+1) * time.Millisecond) // at the latest: it is whole milliseconds
 			if early := theirs.Sub(mine); early < 500*time.Millisecond {
 				t.Errorf("its deadline is %v before the expiry", early)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
+	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
@@ -56,9 +57,11 @@ func serve(t *testing.T, databases ...string) *service {
 	must(t, s.tokens.Poll(t.Context()))
 	inserter, err := jobs.NewInserter(router.Control(), tel)
 	must(t, err)
+	coordinator := lease.New(router, oneSecret(secret), lease.Options{})
+	records := record.New(router, coordinator, nil, record.Options{})
 	api, err := httpapi.New(httpapi.Options{
 		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}),
-		Coordinator: lease.New(router, oneSecret(secret), lease.Options{}), Administration: store, StorageGuard: s.objects, Tokens: s.tokens,
+		Coordinator: coordinator, Records: records, Memory: records.Memory(), Administration: store, StorageGuard: s.objects, Tokens: s.tokens,
 		Jobs: inserter, Databases: databases, CursorSecrets: [][]byte{secret[:]}, Log: tel.Log, Tracers: tel.Tracers, Meters: tel.Meters,
 	})
 	must(t, err)

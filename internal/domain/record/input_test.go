@@ -40,8 +40,8 @@ func TestPublish_BadInput_IsNamedAndLeavesNothing(t *testing.T) {
 			change(&p)
 			return p
 		}
-		tooLarge := make([]byte, k.Limits().Body+1)
-		half := make([]byte, k.Limits().Body)
+		tooLarge := make([]byte, k.limits.Body+1)
+		half := make([]byte, k.limits.Body)
 		all := map[string]bad{
 			"no operation id":     {good(func(p *Publication) { p.OperationID = "" }), domain.KindInvalid, "operation_id_invalid", "/operation_id"},
 			"no sections":         {good(func(p *Publication) { p.Bodies = nil }), domain.KindInvalid, "sections_missing", "/sections"},

@@ -99,9 +99,6 @@ func New(router *postgres.Router, leases *lease.Service, store Store, options Op
 // from a caller takes its room first.
 func (s *Service) Memory() *Memory { return s.memory }
 
-// Limits are what a caller may publish.
-func (s *Service) Limits() Limits { return s.limits }
-
 func (s *Service) entry(tenant domain.TenantID, numbers ...domain.Number) tenancy.Entry {
 	return tenancy.Entry{Tenant: tenant, Numbers: numbers, Purpose: s.purpose}
 }

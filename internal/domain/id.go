@@ -29,6 +29,12 @@ type (
 	CollectionID = ID[CollectionKind]
 	// SnapshotID names a snapshot of a collection.
 	SnapshotID = ID[SnapshotKind]
+	// MigrationID names a migration of a tenant's bodies.
+	MigrationID = ID[MigrationKind]
+	// RunID names a stretch of work of a migration.
+	RunID = ID[RunKind]
+	// ReportID names a verification of what a migration did.
+	ReportID = ID[ReportKind]
 	// RecordID is the id of any record of the identity domain: an account, a device.
 	RecordID = ID[RecordKind]
 	// Token marks one operation of the claims protocol. It is random, and never
@@ -48,6 +54,9 @@ type (
 	RecordKind      struct{}
 	CollectionKind  struct{}
 	SnapshotKind    struct{}
+	MigrationKind   struct{}
+	RunKind         struct{}
+	ReportKind      struct{}
 	TokenKind       struct{}
 )
 

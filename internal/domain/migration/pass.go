@@ -1,0 +1,142 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/record"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// errFenced is what a pass comes to when another worker has committed since its
+// checkpoint was read, or the checkpoint is held: it starts over, or ends.
+var (
+	errFenced = errors.New("the checkpoint has moved")
+	errHeld   = errors.New("the checkpoint is held")
+)
+
+// mover makes passes over one collection, from the checkpoint that it read.
+type mover struct {
+	*Service
+	tenant   domain.TenantID
+	at       Checkpoint
+	caps     record.Caps
+	deferred map[string]bool // keys that are left out
+}
+
+// prepared is a pass whose bodies are in the store.
+type prepared struct {
+	capture *record.Capture // nil when nothing could be read
+	sound   []*record.Captured
+	defects []record.Defect
+	stored  record.StoredBodies
+	err     error
+}
+
+func (p *prepared) close() {
+	if p.capture != nil {
+		p.capture.Close()
+	}
+}
+
+// prepare captures what comes behind a row, verifies it, and brings its bodies
+// into the store. No transaction is open when it returns. A crash in it leaves
+// objects that nothing refers to.
+func (m *mover) prepare(ctx context.Context, after int64) *prepared {
+	p := &prepared{}
+	p.capture, p.err = m.records.Capture(ctx, m.tenant, m.at.Collection, after, m.at.Frontier, m.deferred, m.caps)
+	if p.err != nil {
+		p.capture = nil
+		return p
+	}
+	for _, r := range p.capture.Records {
+		if defects := r.Defects(); len(defects) > 0 {
+			p.defects = append(p.defects, defects...)
+			continue
+		}
+		p.sound = append(p.sound, r)
+	}
+	p.stored, p.err = m.records.Prepare(ctx, p.capture, p.sound, m.caps.InFlight)
+	return p
+}
+
+// commit moves what was prepared, if all of it still is as it was captured, and
+// the checkpoint with it.
+func (m *mover) commit(ctx context.Context, p *prepared) error {
+	next := m.at
+	next.token = domain.RandomID[domain.TokenKind]()
+	err := tenancy.Run(ctx, m.router.Database(m.at.number), m.entry(m.tenant, m.at.number), func(ctx context.Context, tx *tenancy.Tx) error {
+		var stands Checkpoint
+		var now time.Time
+		reread := p.capture.QueueReread(tx, p.sound)
+		queueCheckpoint(tx, sqlLockCheckpoint, m.at.number, m.at.CollectionID, &stands)
+		tx.QueueNow(&now)
+		if err := tx.Send(ctx); err != nil {
+			return err
+		}
+		if err := m.demandFence(&stands, reread); err != nil {
+			return err
+		}
+		same := reread.Unchanged()
+		reread.QueueMove(tx, same)
+		queueDefects(tx, &m.at, p.defects, now)
+		next.pass(p, same, now)
+		next.queueMove(tx, &m.at)
+		return nil
+	})
+	return m.settled(ctx, next, err)
+}
+
+// demandFence holds what stands under the locks to what the pass was made from.
+func (m *mover) demandFence(stands *Checkpoint, reread *record.Reread) error {
+	switch {
+	case stands.Held:
+		return errHeld
+	case stands.token != m.at.token, stands.PlanHash != m.at.PlanHash, stands.Build != m.build, reread.Format() != record.FormatStore:
+		return errFenced
+	}
+	return nil
+}
+
+// pass counts a pass in.
+func (c *Checkpoint) pass(p *prepared, moved []*record.Captured, now time.Time) {
+	c.AfterRow = p.capture.After
+	c.Passes++
+	c.Inspected += int64(p.capture.Inspected)
+	c.Moved += int64(len(moved))
+	c.SweepMoved += int64(len(moved))
+	c.Raced += int64(len(p.sound) - len(moved))
+	for _, r := range moved {
+		for _, section := range r.Sections {
+			if section.Live {
+				c.Bodies++
+				c.Bytes += section.Length
+			}
+		}
+	}
+	c.Uploads += int64(p.stored.Uploads)
+	c.Reuses += int64(p.stored.Reuses)
+	c.MovedAt = now.UTC()
+}
+
+// settled takes in how a commit went. An unknown outcome is looked up by the token
+// that the transaction drew.
+func (m *mover) settled(ctx context.Context, next Checkpoint, err error) error {
+	if domain.KindOf(err) == domain.KindOutcomeUnknown {
+		stands, read := m.read(ctx, m.tenant, m.at.number, m.at.CollectionID)
+		switch {
+		case read != nil:
+			return read
+		case stands.token == next.token:
+			err = nil
+		default:
+			return errFenced
+		}
+	}
+	if err == nil {
+		m.at = next
+	}
+	return err
+}

@@ -1,0 +1,54 @@
+package migration
+
+import (
+	"slices"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+// State is where a migration stands.
+type State string
+
+const (
+	Requested  State = "requested"
+	Previewed  State = "previewed"  // a plan was made, and shown
+	Approved   State = "approved"   // by another operator than those who asked for it and made it
+	Activating State = "activating" // behind the point of no return: some collections have the new format
+	Active     State = "active"     // all collections have it, and their records are moved by runs
+	Paused     State = "paused"
+	Stopped    State = "stopped"  // for a review: what was found, or what could not be reached
+	Drained    State = "drained"  // nothing is left in the former format
+	Verified   State = "verified" // a recheck passed
+	Closed     State = "closed"
+	Aborted    State = "aborted"
+)
+
+// transitions are all that there are.
+var transitions = map[State][]State{
+	Requested:  {Previewed, Aborted},
+	Previewed:  {Previewed, Approved, Aborted},
+	Approved:   {Previewed, Activating, Aborted},
+	Activating: {Active, Stopped},
+	Active:     {Paused, Stopped, Drained},
+	Paused:     {Active, Stopped},
+	Stopped:    {Activating, Active},
+	Drained:    {Verified, Stopped},
+	Verified:   {Verified, Closed, Stopped},
+}
+
+// MayBecome tells whether there is a transition.
+func (s State) MayBecome(next State) bool { return slices.Contains(transitions[s], next) }
+
+// Over tells a state that nothing follows.
+func (s State) Over() bool { return len(transitions[s]) == 0 }
+
+// Acts tells a state in which collections accept the plan.
+func (s State) acts() bool {
+	return slices.Contains([]State{Activating, Active, Paused, Stopped, Drained, Verified}, s)
+}
+
+// errState refuses what a state doesn't allow.
+func errState(is State) *domain.Error {
+	return domain.Conflict("migration_state",
+		"The migration's state doesn't allow that. Look at where it stands, and decide anew.").With("state", string(is))
+}

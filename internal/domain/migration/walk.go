@@ -1,0 +1,202 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/record"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
+)
+
+// walked is how a walk over one collection ended.
+type walked string
+
+const (
+	walkDrained    walked = "drained"    // nothing is left in SQL
+	walkUnresolved walked = "unresolved" // a whole sweep moved nothing, and only deferred records are left
+	walkHeld       walked = "held"       // the checkpoint is
+	walkSpent      walked = "spent"      // the budget is: there is more to do
+)
+
+// maxRetries bounds how often one pass is tried when its transaction fails for
+// what may pass: a deadlock, another worker.
+const maxRetries = 10
+
+// budget is what a walk may use: it is asked before each pass.
+type budget func() (caps record.Caps, ok bool)
+
+// walk moves a collection's records, pass by pass, until nothing is left to move
+// or the budget is spent. One pass is prepared while the one before commits.
+//
+// Errors: those of the store and the databases, after bounded retries; the
+// checkpoint then stands at the last pass that committed.
+func (s *Service) walk(ctx context.Context, tenant domain.TenantID, number domain.Number, id domain.CollectionID, may budget) (walked, error) {
+	for tries := 0; ; tries++ {
+		m, err := s.mover(ctx, tenant, number, id)
+		if err != nil {
+			return "", err
+		}
+		before := m.at.Passes
+		ended, err := m.sweep(ctx, may)
+		switch {
+		case errors.Is(err, errHeld):
+			return walkHeld, nil
+		case !errors.Is(err, errFenced) && !mayPass(err):
+			return ended, err
+		case m.at.Passes > before:
+			tries = 0 // it got somewhere
+		case tries == maxRetries:
+			return "", err
+		}
+		if err := pause(ctx, tries); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (s *Service) mover(ctx context.Context, tenant domain.TenantID, number domain.Number, id domain.CollectionID) (*mover, error) {
+	m := &mover{Service: s, tenant: tenant}
+	e := s.entry(tenant, number)
+	e.ReadOnly = true
+	err := tenancy.Run(ctx, s.router.Database(number), e, func(ctx context.Context, tx *tenancy.Tx) error {
+		queueCheckpoint(tx, sqlReadCheckpoint, number, id, &m.at)
+		queueLeftOut(tx, number, id, &m.deferred)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case m.at.Migration.IsZero():
+		return nil, errNoCheckpoint
+	}
+	return m, nil
+}
+
+// sweep makes passes from the checkpoint on, and further sweeps behind the end of
+// one, until there is no more to do.
+func (m *mover) sweep(ctx context.Context, may budget) (walked, error) {
+	if m.at.Held {
+		return "", errHeld
+	}
+	var ok bool
+	if m.caps, ok = may(); !ok {
+		return walkSpent, nil
+	}
+	next := m.begin(ctx, m.at.AfterRow)
+	defer func() { (<-next).close() }()
+	for {
+		p := <-next
+		if p.err == nil && !p.capture.More {
+			p.close()
+			next = done()
+			ended, again, err := m.endSweep(ctx)
+			if err != nil || !again {
+				return ended, err
+			}
+			if m.caps, ok = may(); !ok {
+				return walkSpent, nil
+			}
+			next = m.begin(ctx, m.at.AfterRow)
+			continue
+		}
+		if p.err != nil {
+			next = done()
+			p.close()
+			return "", p.err
+		}
+		caps, more := may()
+		if next = done(); more {
+			m.caps = caps
+			next = m.begin(ctx, p.capture.After)
+		}
+		err := m.commit(ctx, p)
+		p.close()
+		switch {
+		case err != nil:
+			return "", err
+		case !more:
+			return walkSpent, nil
+		}
+	}
+}
+
+// begin prepares a pass beside what the caller does.
+func (m *mover) begin(ctx context.Context, after int64) chan *prepared {
+	ready := make(chan *prepared, 1)
+	copied := *m
+	go func() { ready <- copied.prepare(ctx, after) }()
+	return ready
+}
+
+// done is a pass that there is none of.
+func done() chan *prepared {
+	ready := make(chan *prepared, 1)
+	ready <- &prepared{}
+	return ready
+}
+
+const sqlLeftInSQL = `
+SELECT EXISTS (SELECT FROM sections_in_sql s
+                WHERE s.number::integer = $2::smallint::integer AND s.tenant_id = $1 AND s.collection_id = $3)`
+
+// endSweep looks at what is left when the rows up to the frontier have been gone
+// through: the table decides, and not the end of a cursor.
+func (m *mover) endSweep(ctx context.Context) (ended walked, again bool, err error) {
+	next := m.at
+	next.token = domain.RandomID[domain.TokenKind]()
+	err = tenancy.Run(ctx, m.router.Database(m.at.number), m.entry(m.tenant, m.at.number), func(ctx context.Context, tx *tenancy.Tx) error {
+		var stands Checkpoint
+		var left bool
+		var now time.Time
+		reread := m.lock(tx)
+		queueCheckpoint(tx, sqlLockCheckpoint, m.at.number, m.at.CollectionID, &stands)
+		tx.Queue(sqlLeftInSQL, int16(m.at.number), m.at.CollectionID).QueryRow(func(row pgx.Row) error { return row.Scan(&left) })
+		tx.Queue(sqlForgetResolved, int16(m.at.number), m.at.CollectionID)
+		queueLeftOut(tx, m.at.number, m.at.CollectionID, &m.deferred)
+		tx.QueueNow(&now)
+		if err := tx.Send(ctx); err != nil {
+			return err
+		}
+		if err := m.demandFence(&stands, reread); err != nil {
+			return err
+		}
+		switch {
+		case !left:
+			ended, next.DrainedAt = walkDrained, now.UTC()
+		case m.at.SweepMoved == 0 && m.at.Sweep > 1:
+			ended = walkUnresolved
+		default:
+			again = true
+		}
+		next.AfterRow, next.SweepMoved = 0, 0
+		next.Sweep++
+		next.queueMove(tx, &m.at)
+		return nil
+	})
+	return ended, again && err == nil, m.settled(ctx, next, err)
+}
+
+// lock locks the collection's row.
+func (m *mover) lock(tx *tenancy.Tx) *record.Reread {
+	return m.records.Lock(tx, m.tenant, m.at.Collection, m.at.CollectionID)
+}
+
+// mayPass tells a failure behind which the same may be tried again at once.
+func mayPass(err error) bool { return domain.CodeOf(err) == "database_busy" }
+
+func pause(ctx context.Context, tries int) error {
+	timer := time.NewTimer(min(time.Second, 10*time.Millisecond<<min(tries, 7)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+var errNoCheckpoint = domain.NotFound("collection_not_migrating", "The collection is no part of an active migration.")

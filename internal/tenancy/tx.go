@@ -31,6 +31,10 @@ const (
 	knownLeaseRules   = 1
 )
 
+// KnownRecordFormats are the formats of records that this process reads and writes,
+// ascending.
+func KnownRecordFormats() []int16 { return []int16{RecordsInSQL, knownRecordFormat} }
+
 // Entry names what a domain transaction touches.
 type Entry struct {
 	Tenant   domain.TenantID

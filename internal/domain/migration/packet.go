@@ -39,10 +39,10 @@ const PacketType = "holdfast-migration-plan-v1"
 
 // Database is a data database by what doesn't change while it lives.
 type Database struct {
-	Name   string `json:"name"`
-	System string `json:"system_identifier"` // of the cluster
-	OID    int64  `json:"database_oid"`
-	Family string `json:"numbers"` // that are placed on it: "0-31"
+	Name    string `json:"name"`
+	System  string `json:"system_identifier"` // of the cluster
+	OID     int64  `json:"database_oid"`
+	Numbers string `json:"numbers"` // that are placed on it: "0-31"
 }
 
 // Named is a person, by the id that stays.

@@ -14,6 +14,7 @@ import (
 // says. It stops the migration for review, and stays in sight until a retry moves
 // it, or the section is published anew.
 type Deferred struct {
+	ID         DeferredID
 	Collection string
 	Key        string
 	Section    string
@@ -22,7 +23,11 @@ type Deferred struct {
 	Retry      bool // the next sweep tries again
 	FirstAt    time.Time
 	LastAt     time.Time
+	NextStep   string // that is safe
 }
+
+// DeferredID names a deferred section to callers, who have nothing to read in it.
+type DeferredID string
 
 const sqlDefer = `
 INSERT INTO migration_deferred AS d (tenant_id, number, collection_id, item_key, section, reason, attempts, retry, first_at, last_at)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/config"
@@ -62,7 +61,7 @@ func start(ctx context.Context, c config.Config, log io.Writer) (_ *process, err
 
 func (p *process) startTelemetry(ctx context.Context, log io.Writer) (err error) {
 	p.telemetry, err = telemetry.Start(ctx, telemetry.Options{
-		Service: "holdfast-api", Version: version(), LogLevel: p.config.LogLevel, Output: log,
+		Service: "holdfast-api", Version: telemetry.Build(), LogLevel: p.config.LogLevel, Output: log,
 	})
 	if err == nil {
 		p.onClose(p.telemetry.Shutdown)
@@ -215,17 +214,3 @@ func (p *process) background(ctx context.Context, fn func(context.Context) error
 }
 
 func (p *process) onClose(fn func(context.Context) error) { p.closers = append(p.closers, fn) }
-
-// version is the build: a release, or the commit.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
-		}
-	}
-	return info.Main.Version
-}

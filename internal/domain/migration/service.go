@@ -15,18 +15,20 @@ type Service struct {
 	router  *postgres.Router
 	control *tenancy.Store
 	records *record.Service
-	build   string     // Options.Build
-	idKey   []byte     // Options.IDKey
-	place   StorePlace // Options.Place
+	build   string          // Options.Build
+	idKey   []byte          // Options.IDKey
+	place   StorePlace      // Options.Place
+	tokens  *tenancy.Tokens // Options.Tokens
 	log     *slog.Logger
 }
 
 // Options say what process a Service is of.
 type Options struct {
-	Build string       // that runs
-	IDKey []byte       // from which ids derive that belong to an idempotency key
-	Place StorePlace   // where bodies go; zero without an object store
-	Log   *slog.Logger // nil for none
+	Build  string          // that runs
+	IDKey  []byte          // from which ids derive that belong to an idempotency key
+	Place  StorePlace      // where bodies go; zero without an object store
+	Tokens *tenancy.Tokens // with which verifications read; nil where none is begun
+	Log    *slog.Logger    // nil for none
 }
 
 // New makes the service of a process. records must be one that enters to serve.
@@ -34,7 +36,7 @@ func New(router *postgres.Router, control *tenancy.Store, records *record.Servic
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{router: router, control: control, records: records, build: o.Build, idKey: o.IDKey, place: o.Place, log: o.Log}
+	return &Service{router: router, control: control, records: records, build: o.Build, idKey: o.IDKey, place: o.Place, tokens: o.Tokens, log: o.Log}
 }
 
 func (s *Service) entry(tenant domain.TenantID, numbers ...domain.Number) tenancy.Entry {

@@ -44,3 +44,10 @@ func bucketOf(length int64) int {
 	above := bits.Len64(uint64(length-1)) - leastBucketBits // powers of two over the first bound
 	return min(1+max(0, (above+1)/2), sizeBuckets-1)
 }
+
+func (h *histogram) merge(other *histogram) {
+	for i := range other {
+		h[i].Bodies += other[i].Bodies
+		h[i].Bytes += other[i].Bytes
+	}
+}

@@ -31,7 +31,7 @@ var errOtherPlan = domain.Conflict("plan_differs",
 // waits for the lock and then sees the new format. A collection that has accepted
 // the plan before stays as it is.
 func (s *Service) accept(ctx context.Context, m *Migration, c record.Collection) error {
-	to := formatOf(m.Kind)
+	to := m.Kind.direction().to
 	number := record.NumberOf(c.Name)
 	return tenancy.Run(ctx, s.router.Database(number), s.entry(m.Tenant, number), func(ctx context.Context, tx *tenancy.Tx) error {
 		var stands Checkpoint
@@ -59,11 +59,4 @@ func (s *Service) accept(ctx context.Context, m *Migration, c record.Collection)
 		tx.Queue(sqlDemandCheckpoint, int16(number), c.ID, token)
 		return nil
 	})
-}
-
-func formatOf(kind Kind) int16 {
-	if kind == Rehydrate {
-		return record.FormatSQL
-	}
-	return record.FormatStore
 }

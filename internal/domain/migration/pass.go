@@ -26,13 +26,11 @@ type mover struct {
 	deferred map[string]bool // keys that are left out
 }
 
-// prepared is a pass whose bodies are in the store.
+// prepared is a pass whose bodies are where they are to go, or at hand.
 type prepared struct {
 	capture *record.Capture // nil when nothing could be read
-	sound   []*record.Captured
-	defects []record.Defect
-	stored  record.StoredBodies
-	err     error
+	record.Prepared
+	err error
 }
 
 func (p *prepared) close() {
@@ -41,24 +39,17 @@ func (p *prepared) close() {
 	}
 }
 
-// prepare captures what comes behind a row, verifies it, and brings its bodies
-// into the store. No transaction is open when it returns. A crash in it leaves
-// objects that nothing refers to.
-func (m *mover) prepare(ctx context.Context, after int64) *prepared {
+// prepare captures what comes behind a place, verifies it, and brings its bodies
+// into the store, or from there. No transaction is open when it returns. A crash in
+// it leaves objects that nothing refers to.
+func (m *mover) prepare(ctx context.Context, after record.Cursor) *prepared {
 	p := &prepared{}
-	p.capture, p.err = m.records.Capture(ctx, m.tenant, m.at.Collection, after, m.at.Frontier, m.deferred, m.caps)
-	if p.err != nil {
-		p.capture = nil
-		return p
+	p.capture, p.err = m.records.Capture(ctx, m.tenant, m.at.Collection, record.Selection{
+		From: m.at.Kind.direction().from, After: after, UpTo: m.at.Frontier, LeaveOut: m.deferred, Caps: m.caps,
+	})
+	if p.err == nil {
+		p.Prepared, p.err = m.records.Prepare(ctx, p.capture, m.caps.InFlight)
 	}
-	for _, r := range p.capture.Records {
-		if defects := r.Defects(); len(defects) > 0 {
-			p.defects = append(p.defects, defects...)
-			continue
-		}
-		p.sound = append(p.sound, r)
-	}
-	p.stored, p.err = m.records.Prepare(ctx, p.capture, p.sound, m.caps.InFlight)
 	return p
 }
 
@@ -70,7 +61,7 @@ func (m *mover) commit(ctx context.Context, p *prepared) error {
 	err := tenancy.Run(ctx, m.router.Database(m.at.number), m.entry(m.tenant, m.at.number), func(ctx context.Context, tx *tenancy.Tx) error {
 		var stands Checkpoint
 		var now time.Time
-		reread := p.capture.QueueReread(tx, p.sound)
+		reread := p.capture.QueueReread(tx, p.Sound)
 		queueCheckpoint(tx, sqlLockCheckpoint, m.at.number, m.at.CollectionID, &stands)
 		tx.QueueNow(&now)
 		if err := tx.Send(ctx); err != nil {
@@ -80,8 +71,10 @@ func (m *mover) commit(ctx context.Context, p *prepared) error {
 			return err
 		}
 		same := reread.Unchanged()
-		reread.QueueMove(tx, same)
-		queueDefects(tx, &m.at, p.defects, now)
+		if err := reread.Move(ctx, tx, same); err != nil {
+			return err
+		}
+		queueDefects(tx, &m.at, p.Defects, now)
 		next.pass(p, same, now)
 		next.queueMove(tx, &m.at)
 		return nil
@@ -94,7 +87,7 @@ func (m *mover) demandFence(stands *Checkpoint, reread *record.Reread) error {
 	switch {
 	case stands.Held:
 		return errHeld
-	case stands.token != m.at.token, stands.PlanHash != m.at.PlanHash, stands.Build != m.build, reread.Format() != record.FormatStore:
+	case stands.token != m.at.token, stands.PlanHash != m.at.PlanHash, stands.Build != m.build, reread.Format() != m.at.Kind.direction().to:
 		return errFenced
 	}
 	return nil
@@ -102,12 +95,12 @@ func (m *mover) demandFence(stands *Checkpoint, reread *record.Reread) error {
 
 // pass counts a pass in.
 func (c *Checkpoint) pass(p *prepared, moved []*record.Captured, now time.Time) {
-	c.AfterRow = p.capture.After
+	c.goTo(p.capture.After)
 	c.Passes++
 	c.Inspected += int64(p.capture.Inspected)
 	c.Moved += int64(len(moved))
 	c.SweepMoved += int64(len(moved))
-	c.Raced += int64(len(p.sound) - len(moved))
+	c.Raced += int64(len(p.Sound) - len(moved))
 	for _, r := range moved {
 		for _, section := range r.Sections {
 			if section.Live {
@@ -116,8 +109,8 @@ func (c *Checkpoint) pass(p *prepared, moved []*record.Captured, now time.Time) 
 			}
 		}
 	}
-	c.Uploads += int64(p.stored.Uploads)
-	c.Reuses += int64(p.stored.Reuses)
+	c.Uploads += int64(p.Uploads)
+	c.Reuses += int64(p.Reuses)
 	c.MovedAt = now.UTC()
 }
 

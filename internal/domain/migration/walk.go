@@ -16,7 +16,7 @@ import (
 type walked string
 
 const (
-	walkDrained    walked = "drained"    // nothing is left in SQL
+	walkDrained    walked = "drained"    // nothing is left in the former format
 	walkUnresolved walked = "unresolved" // a whole sweep moved nothing, and only deferred records are left
 	walkHeld       walked = "held"       // the checkpoint is
 	walkSpent      walked = "spent"      // the budget is: there is more to do
@@ -86,7 +86,7 @@ func (m *mover) sweep(ctx context.Context, may budget) (walked, error) {
 	if m.caps, ok = may(); !ok {
 		return walkSpent, nil
 	}
-	next := m.begin(ctx, m.at.AfterRow)
+	next := m.begin(ctx, m.at.cursor())
 	defer func() { (<-next).close() }()
 	for {
 		p := <-next
@@ -100,7 +100,7 @@ func (m *mover) sweep(ctx context.Context, may budget) (walked, error) {
 			if m.caps, ok = may(); !ok {
 				return walkSpent, nil
 			}
-			next = m.begin(ctx, m.at.AfterRow)
+			next = m.begin(ctx, m.at.cursor())
 			continue
 		}
 		if p.err != nil {
@@ -125,7 +125,7 @@ func (m *mover) sweep(ctx context.Context, may budget) (walked, error) {
 }
 
 // begin prepares a pass beside what the caller does.
-func (m *mover) begin(ctx context.Context, after int64) chan *prepared {
+func (m *mover) begin(ctx context.Context, after record.Cursor) chan *prepared {
 	ready := make(chan *prepared, 1)
 	copied := *m
 	go func() { ready <- copied.prepare(ctx, after) }()
@@ -143,10 +143,10 @@ const sqlLeftInSQL = `
 SELECT EXISTS (SELECT FROM sections_in_sql s
                 WHERE s.number::integer = $2::smallint::integer AND s.tenant_id = $1 AND s.collection_id = $3)`
 
-// endSweep looks at what is left when the rows up to the frontier have been gone
+// endSweep looks at what is left when all that was to be inspected has been gone
 // through: the table decides, and not the end of a cursor.
 func (m *mover) endSweep(ctx context.Context) (ended walked, again bool, err error) {
-	next := m.at
+	way, next := m.at.Kind.direction(), m.at
 	next.token = domain.RandomID[domain.TokenKind]()
 	err = tenancy.Run(ctx, m.router.Database(m.at.number), m.entry(m.tenant, m.at.number), func(ctx context.Context, tx *tenancy.Tx) error {
 		var stands Checkpoint
@@ -154,8 +154,8 @@ func (m *mover) endSweep(ctx context.Context) (ended walked, again bool, err err
 		var now time.Time
 		reread := m.lock(tx)
 		queueCheckpoint(tx, sqlLockCheckpoint, m.at.number, m.at.CollectionID, &stands)
-		tx.Queue(sqlLeftInSQL, int16(m.at.number), m.at.CollectionID).QueryRow(func(row pgx.Row) error { return row.Scan(&left) })
-		tx.Queue(sqlForgetResolved, int16(m.at.number), m.at.CollectionID)
+		tx.Queue(way.left, int16(m.at.number), m.at.CollectionID).QueryRow(func(row pgx.Row) error { return row.Scan(&left) })
+		tx.Queue(way.forget, int16(m.at.number), m.at.CollectionID)
 		queueLeftOut(tx, m.at.number, m.at.CollectionID, &m.deferred)
 		tx.QueueNow(&now)
 		if err := tx.Send(ctx); err != nil {
@@ -172,7 +172,8 @@ func (m *mover) endSweep(ctx context.Context) (ended walked, again bool, err err
 		default:
 			again = true
 		}
-		next.AfterRow, next.SweepMoved = 0, 0
+		next.goTo(record.Cursor{})
+		next.SweepMoved = 0
 		next.Sweep++
 		next.queueMove(tx, &m.at)
 		return nil

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -10,25 +11,42 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
-// Caps bound one pass over records that are moved from SQL into the store.
+// Caps bound one pass over records that are moved from one format to the other.
 type Caps struct {
-	Inspected int   // rows whose identities are looked at
+	Inspected int   // rows that are looked at
 	Records   int   // that are moved; one always is, however large
 	Bytes     int64 // of their bodies
-	InFlight  int   // bodies on their way to the store at once
+	InFlight  int   // bodies on their way to the store, or from there, at once
 }
 
-// Capture is what one pass is about: records as they were found in SQL, with the
-// bodies of all their sections there, in the order of their rows.
+// Cursor is where a walk over a collection's records is: by their rows' identities
+// on the way out of SQL, and by their keys on the way back.
+type Cursor struct {
+	Row int64
+	Key string
+}
+
+// Selection says which records a capture is to have.
+type Selection struct {
+	From     int16           // the format that they are to be moved out of
+	After    Cursor          // where they begin
+	UpTo     int64           // the last row identity, out of SQL
+	LeaveOut map[string]bool // keys
+	Caps     Caps
+}
+
+// Capture is what one pass is about: records as they were found in one format, in
+// the order of the walk. Out of SQL they come with their bodies; out of the store,
+// Prepare reads these.
 type Capture struct {
 	Records   []*Captured
-	Inspected int   // rows
-	After     int64 // the row identity to go on behind: all up to it were captured or left out
-	More      bool  // rows were there to be inspected
+	Inspected int    // rows
+	After     Cursor // to go on behind: all up to it were captured or left out
+	More      bool   // rows were there to be inspected
+	from      int16
 	tenant    domain.TenantID
 	ref       ref
 	id        domain.CollectionID
-	format    int16
 	release   func()
 }
 
@@ -39,156 +57,120 @@ func (c *Capture) Close() { c.release() }
 type Captured struct {
 	Key      string
 	Revision int64
-	Sections []CapturedSection // those that stand in SQL, by name
+	Sections []CapturedSection // those that stand in the format, by name
 }
 
-// CapturedSection is a section as it was found in SQL, with its body.
+// CapturedSection is a section as it was found, with its body if that is in SQL.
 type CapturedSection struct {
 	Section
-	row      int64 // its identity
-	whole    bool  // its content is as long as it says
+	row      int64 // its identity in SQL
+	whole    bool  // its content in SQL is as long as it says
 	exported bool  // the export has it at its sequence
 }
 
-// The reasons for which a section can't be moved.
-const (
-	DefectLength = "length_mismatch" // the content isn't as long as its row says, or chunks are missing
-	DefectDigest = "digest_mismatch" // the content isn't that of the digest
-	DefectExport = "export_mismatch" // the export doesn't have the section at its sequence
-)
-
-// Defect is a section that isn't what its row says.
-type Defect struct {
-	Key, Section, Reason string
-}
-
-// Defects are what keeps the record from being moved.
-func (r *Captured) Defects() (all []Defect) {
-	for _, s := range r.Sections {
-		switch {
-		case !s.exported:
-			all = append(all, Defect{r.Key, s.Name, DefectExport})
-		case s.Live && !s.whole:
-			all = append(all, Defect{r.Key, s.Name, DefectLength})
-		case s.Live && DigestOf(s.Body) != s.Digest:
-			all = append(all, Defect{r.Key, s.Name, DefectDigest})
-		}
-	}
-	return all
-}
-
-const ofCollection = `
-  FROM (SELECT c.number, c.collection_id FROM collections c WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c`
-
-// sqlRowsInSQL walks a collection's rows by their identities, each with the bytes
-// of all of its record's.
-const sqlRowsInSQL = `
-SELECT s.row_identity, s.item_key, t.bytes` + ofCollection + `
- CROSS JOIN LATERAL (SELECT s.row_identity, s.item_key FROM sections_in_sql s
-                      WHERE s.number::integer = c.number::integer AND s.tenant_id = $1 AND s.collection_id = c.collection_id
-                        AND s.row_identity > $4 AND s.row_identity <= $5
-                      ORDER BY s.row_identity LIMIT $6) s
- CROSS JOIN LATERAL (SELECT sum(t.length)::bigint AS bytes FROM sections_in_sql t
-                      WHERE t.tenant_id = $1 AND t.number = c.number AND t.collection_id = c.collection_id AND t.item_key = s.item_key) t
- ORDER BY s.row_identity`
-
-// recordsInSQL reads what records have in SQL. sqlCapture reads the bodies with
-// it, in the same statement; lengths come before contents.
-const (
-	recordsInSQL = ofCollection + `
- CROSS JOIN unnest($4::text[]) AS k (item_key)
- CROSS JOIN LATERAL (SELECT r.* FROM records r
-                      WHERE r.tenant_id = $1 AND r.number = c.number AND r.collection_id = c.collection_id AND r.item_key = k.item_key LIMIT 1) r
- CROSS JOIN LATERAL (SELECT 1::smallint AS format, 0 AS generation, s.section, s.live, s.digest, s.length, s.chunks,
-                            s.producer, s.export_sequence, s.updated_at, s.row_identity
-                       FROM sections_in_sql s
-                      WHERE s.tenant_id = $1 AND s.number = r.number AND s.collection_id = r.collection_id AND s.item_key = r.item_key) s
-  LEFT JOIN LATERAL (SELECT e.export_sequence FROM export_entries e
-                      WHERE e.tenant_id = $1 AND e.number = r.number AND e.collection_id = r.collection_id
-                        AND e.section = s.section AND e.export_sequence = s.export_sequence AND e.item_key = r.item_key LIMIT 1) e ON true`
-	sqlCapture = `
-SELECT r.item_key, r.revision, ` + sectionColumns + `, s.row_identity, e.export_sequence IS NOT NULL, coalesce(b.whole, false), b.content` + recordsInSQL + `
-  LEFT JOIN LATERAL (` + contentInSQL + ` WHERE s.live AND s.length <= $5 LIMIT 1) b ON true
- ORDER BY r.item_key, s.section`
-	sqlReread = `
-SELECT r.item_key, r.revision, ` + sectionColumns + `, s.row_identity, e.export_sequence IS NOT NULL, false, NULL::bytea` + recordsInSQL + `
- ORDER BY r.item_key, s.section`
-)
-
-// Capture reads the next records behind a row identity, up to another, within the
-// caps. Records in leaveOut are passed over. Whoever gets a capture closes it.
+// Capture reads the next records of a collection, within the caps: lengths come
+// before contents. Whoever gets a capture closes it.
 //
 // Errors: not found collection_not_found; unavailable.
-func (s *Service) Capture(ctx context.Context, tenant domain.TenantID, name string, after, upTo int64, leaveOut map[string]bool, caps Caps) (*Capture, error) {
+func (s *Service) Capture(ctx context.Context, tenant domain.TenantID, name string, want Selection) (*Capture, error) {
 	ref, err := refOf(name)
 	if err != nil {
 		return nil, errNoCollection
 	}
-	release, err := s.memory.Take(ctx, tenant, max(caps.Bytes, s.limits.Record))
-	if err != nil {
-		return nil, err
-	}
-	c := &Capture{tenant: tenant, ref: ref, After: after, release: release}
 	e := s.entry(tenant, ref.number)
 	e.ReadOnly = true
-	err = tenancy.Run(ctx, s.router.Database(ref.number), e, func(ctx context.Context, tx *tenancy.Tx) error {
-		return c.read(ctx, tx, after, upTo, leaveOut, caps)
-	})
-	if err != nil {
-		release()
-		return nil, err
+	room := max(want.Caps.Bytes, s.limits.Record)
+	for range maxAttempts {
+		c := &Capture{from: want.From, tenant: tenant, ref: ref, After: want.After}
+		needs := int64(0)
+		release, err := s.memory.hold(ctx, tenant, room, func() error {
+			return tenancy.Run(ctx, s.router.Database(ref.number), e, func(ctx context.Context, tx *tenancy.Tx) (err error) {
+				needs, err = c.read(ctx, tx, want, room)
+				return err
+			})
+		})
+		switch {
+		case err == nil:
+			c.release = release
+			return c, nil
+		case !errors.Is(err, errOutgrown):
+			return nil, err
+		}
+		room = needs // the record goes alone
 	}
-	return c, nil
+	return nil, errBusy
 }
 
-func (c *Capture) read(ctx context.Context, tx *tenancy.Tx, after, upTo int64, leaveOut map[string]bool, caps Caps) error {
+// read fails with errOutgrown when the bodies need more than the room that they
+// have, and tells how much.
+func (c *Capture) read(ctx context.Context, tx *tenancy.Tx, want Selection, room int64) (needs int64, err error) {
 	var found *collection
-	var rows []rowInSQL
+	var rows []inspectedRow
 	queueReadCollection(tx, c.ref, &found)
-	tx.Queue(sqlRowsInSQL, int16(c.ref.number), c.ref.name, after, upTo, caps.Inspected).Query(func(r pgx.Rows) (err error) {
-		rows, err = pgx.CollectRows(r, pgx.RowToStructByPos[rowInSQL])
+	c.queueRows(tx, want).Query(func(r pgx.Rows) (err error) {
+		rows, err = pgx.CollectRows(r, pgx.RowToStructByPos[inspectedRow])
 		return err
 	})
 	if err := tx.Send(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	if found == nil {
-		return errNoCollection
+		return 0, errNoCollection
 	}
-	c.id, c.format = found.id, found.format
-	keys := c.choose(rows, leaveOut, caps)
-	if len(keys) == 0 {
-		return nil
+	c.id = found.id
+	keys, needs := c.choose(rows, want)
+	switch {
+	case len(keys) == 0:
+		return 0, nil
+	case needs > room:
+		return needs, errOutgrown
 	}
-	tx.Queue(sqlCapture, int16(c.ref.number), c.ref.name, keys, max(caps.Bytes, maxFlushBytes)).Query(func(r pgx.Rows) (err error) {
+	c.queueRecords(tx, keys, room).Query(func(r pgx.Rows) (err error) {
 		c.Records, err = scanCaptured(r)
 		return err
 	})
-	return nil
+	return needs, nil
 }
 
-type rowInSQL struct {
-	Identity int64
+func (c *Capture) queueRows(tx *tenancy.Tx, want Selection) *pgx.QueuedQuery {
+	if c.from == FormatStore {
+		return tx.Queue(sqlRowsInStore, int16(c.ref.number), c.ref.name, want.After.Key, want.Caps.Inspected)
+	}
+	return tx.Queue(sqlRowsInSQL, int16(c.ref.number), c.ref.name, want.After.Row, want.UpTo, want.Caps.Inspected)
+}
+
+func (c *Capture) queueRecords(tx *tenancy.Tx, keys []string, room int64) *pgx.QueuedQuery {
+	if c.from == FormatStore {
+		return tx.Queue(sqlCapturedInStore, int16(c.ref.number), c.ref.name, keys)
+	}
+	return tx.Queue(sqlCaptureInSQL, int16(c.ref.number), c.ref.name, keys, room)
+}
+
+// inspectedRow is a row that the walk has come by.
+type inspectedRow struct {
+	Identity int64 // 0 in the store
 	Key      string
-	Bytes    int64
+	Bytes    int64 // of all its record's bodies in the format
 }
 
 // choose takes records within the caps, and notes how far it got: behind the last
 // row before the first that belongs to a record that must wait for the next pass.
-func (c *Capture) choose(rows []rowInSQL, leaveOut map[string]bool, caps Caps) (keys []string) {
+// By key all rows of a record come together, and it is taken or left with the first.
+func (c *Capture) choose(rows []inspectedRow, want Selection) (keys []string, bytes int64) {
 	c.More = len(rows) > 0
-	bytes := int64(0)
 	for _, row := range rows {
-		if !leaveOut[row.Key] && !slices.Contains(keys, row.Key) {
-			if len(keys) > 0 && (len(keys) == caps.Records || bytes+row.Bytes > caps.Bytes) {
+		if !want.LeaveOut[row.Key] && !slices.Contains(keys, row.Key) {
+			if len(keys) > 0 && (len(keys) == want.Caps.Records || bytes+row.Bytes > want.Caps.Bytes) {
 				break
 			}
 			keys, bytes = append(keys, row.Key), bytes+row.Bytes
 		}
-		c.After = row.Identity
+		if c.After.Row = row.Identity; c.from == FormatStore {
+			c.After.Key = row.Key
+		}
 		c.Inspected++
 	}
-	return keys
+	return keys, bytes
 }
 
 func scanCaptured(rows pgx.Rows) (all []*Captured, err error) {

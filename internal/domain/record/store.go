@@ -63,7 +63,10 @@ var (
 		"This installation has no object store. Configure one first.")
 )
 
-const codeCorrupt = "object_corrupt"
+const (
+	codeMissing = "object_missing"
+	codeCorrupt = "object_corrupt"
+)
 
 // corrupt tells that other bytes are at an object's key, whatever that came to. No
 // retry finds the right ones there.

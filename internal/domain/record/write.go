@@ -59,6 +59,9 @@ DELETE FROM section_chunks s
 	sqlRemoveInSQL = `
 DELETE FROM sections_in_sql s
  WHERE s.tenant_id = $1 AND s.number = $2 AND s.collection_id = $3 AND s.item_key = $4 AND s.section = $5`
+	sqlRemoveInStore = `
+DELETE FROM sections_in_store s
+ WHERE s.tenant_id = $1 AND s.number = $2 AND s.collection_id = $3 AND s.item_key = $4 AND s.section = $5 AND s.export_sequence = $6`
 )
 
 // sqlRemoveExport is of one place only: a join with many is planned on an empty
@@ -152,6 +155,9 @@ func (c *locked) queueSection(tx *tenancy.Tx, w *writes, t *tuple, s *slot) {
 	}
 	switch s.place.format {
 	case FormatSQL:
+		if s.stood.place.format == FormatStore {
+			tx.Queue(sqlRemoveInStore, number, c.id, t.key, s.Name, s.stood.Sequence)
+		}
 		c.rowIdentity++
 		w.inSQL.add(c, t, s)
 		if s.place.chunked {

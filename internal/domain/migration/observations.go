@@ -17,10 +17,11 @@ type Observations struct {
 	ContentsRead bool              `json:"contents_read"` // always false
 	Collections  []CollectionCount `json:"collections"`   // all covered ones, by name
 	Total        Count             `json:"total"`
-	Sizes        []SizeBucket      `json:"sizes"`
+	Sizes        []SizeBucket      `json:"sizes"` // of live bodies
 	Defects      DefectCount       `json:"defects"`
 	Requests     Requests          `json:"requests"`
 	Growth       Growth            `json:"growth"`
+	Prices       Prices            `json:"prices"` // that Price goes by
 	Price        Price             `json:"price"`
 	Estimate     *Estimate         `json:"estimate"` // null when no rate was measured
 	Databases    []DatabaseSize    `json:"databases"`

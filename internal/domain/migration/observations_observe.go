@@ -17,7 +17,7 @@ import (
 //
 // Errors: unavailable.
 func (s *Service) observe(ctx context.Context, m *Migration, prices Prices, rate Rate) (Observations, error) {
-	seen := Observations{BeganAt: time.Now().UTC()}
+	seen := Observations{BeganAt: time.Now().UTC(), Prices: prices, Collections: []CollectionCount{}, Defects: DefectCount{First: []FoundDefect{}}}
 	covered, err := s.covered(ctx, m)
 	if err != nil {
 		return Observations{}, err
@@ -41,7 +41,7 @@ func (s *Service) observe(ctx context.Context, m *Migration, prices Prices, rate
 		}
 	}
 	seen.Sizes = sizes[:]
-	seen.conclude(m.Kind, prices, rate)
+	seen.conclude(m.Kind, rate)
 	seen.EndedAt = time.Now().UTC()
 	return seen, nil
 }
@@ -79,7 +79,7 @@ func (o *Observations) add(t *tally) {
 }
 
 // conclude says what follows from the counts.
-func (o *Observations) conclude(kind Kind, prices Prices, rate Rate) {
+func (o *Observations) conclude(kind Kind, rate Rate) {
 	var distinct Distinct
 	for i := range o.Collections {
 		distinct.Bodies += o.Collections[i].Distinct.Bodies
@@ -92,7 +92,7 @@ func (o *Observations) conclude(kind Kind, prices Prices, rate Rate) {
 		o.Requests.LeastPuts, o.Requests.MostPuts = distinct.Bodies, o.Total.Live
 		o.Growth = Growth{StoreObjects: distinct.Bodies, StoreBytes: distinct.Bytes}
 	}
-	o.Price = prices.of(o.Requests, o.Growth)
+	o.Price = o.Prices.of(o.Requests, o.Growth)
 	o.Estimate = rate.estimate(o.Total.Records, o.Total.Bytes)
 }
 

@@ -15,7 +15,6 @@ var DefaultPrices = Prices{ClassA: 4.50, ClassB: 0.36, Storage: 0.015}
 // Price is what the requests of a migration cost, and then the storage of what
 // they made.
 type Price struct {
-	Prices       Prices  `json:"prices"`
 	LeastOnce    float64 `json:"least_once"` // US dollars, for requests
 	MostOnce     float64 `json:"most_once"`
 	StorageMonth float64 `json:"storage_a_month"` // US dollars
@@ -24,7 +23,7 @@ type Price struct {
 func (p Prices) of(r Requests, g Growth) Price {
 	once := func(puts, gets int64) float64 { return (float64(puts)*p.ClassA + float64(gets)*p.ClassB) / 1e6 }
 	return Price{
-		Prices: p, LeastOnce: once(r.LeastPuts, r.LeastGets), MostOnce: once(r.MostPuts, r.MostGets),
+		LeastOnce: once(r.LeastPuts, r.LeastGets), MostOnce: once(r.MostPuts, r.MostGets),
 		StorageMonth: float64(g.StoreBytes) / 1e9 * p.Storage,
 	}
 }

@@ -25,30 +25,32 @@ const EnvelopeType = "holdfast-migration-envelope-v1"
 
 // Standing is a checkpoint as an envelope found it.
 type Standing struct {
-	Collection string              `json:"collection"`
-	ID         domain.CollectionID `json:"collection_id"`
-	PlanHash   Hash                `json:"plan_hash"`
-	Build      string              `json:"build"`
-	Token      domain.Token        `json:"token"`
-	Held       bool                `json:"held"`
-	HeldAt     int64               `json:"held_at"`
-	Frontier   int64               `json:"frontier"`
-	AfterRow   int64               `json:"after_row"`
-	AfterKey   string              `json:"after_key"`
-	Sweep      int64               `json:"sweep"`
-	SweepMoved int64               `json:"sweep_moved"`
-	Passes     int64               `json:"passes"`
-	Inspected  int64               `json:"inspected"`
-	Moved      int64               `json:"moved"`
-	Bodies     int64               `json:"bodies"`
-	Bytes      int64               `json:"bytes"`
-	Uploads    int64               `json:"uploads"`
-	Reuses     int64               `json:"reuses"`
-	Raced      int64               `json:"raced"`
-	Retries    int64               `json:"retries"`
-	Deferred   int64               `json:"deferred"` // sections
-	MovedAt    time.Time           `json:"moved_at"`
-	Drained    bool                `json:"drained"` // it keeps its plan
+	Collection  string              `json:"collection"`
+	ID          domain.CollectionID `json:"collection_id"`
+	PlanHash    Hash                `json:"plan_hash"`
+	Build       string              `json:"build"`
+	Token       domain.Token        `json:"token"`
+	Held        bool                `json:"held"`
+	HeldAt      int64               `json:"held_at"`
+	Frontier    int64               `json:"frontier"`
+	AfterRow    int64               `json:"after_row"`
+	AfterKey    string              `json:"after_key"`
+	Sweep       int64               `json:"sweep"`
+	SweepMoved  int64               `json:"sweep_moved"`
+	Passes      int64               `json:"passes"`
+	Inspected   int64               `json:"inspected"`
+	Moved       int64               `json:"moved"`
+	Bodies      int64               `json:"bodies"`
+	Bytes       int64               `json:"bytes"`
+	Uploads     int64               `json:"uploads"`
+	Reuses      int64               `json:"reuses"`
+	Raced       int64               `json:"raced"`
+	Retries     int64               `json:"retries"`
+	ActivatedAt time.Time           `json:"activated_at"`
+	MovedAt     time.Time           `json:"moved_at"`
+	Drained     bool                `json:"drained"` // it keeps its plan
+
+	number domain.Number // by the name
 }
 
 // Canonical is the envelope as RFC 8785 JSON.

@@ -9,8 +9,7 @@ import (
 // names it by its hash, and is made only by a process of the same build with the
 // same databases and bucket.
 //
-// Times are in UTC to the microsecond, and all numbers whole, so that the report
-// has one canonical form.
+// Times are in UTC to the microsecond, and all numbers whole.
 type Qualification struct {
 	Type         string        `json:"type"` // QualificationType
 	Build        string        `json:"build"`
@@ -43,7 +42,8 @@ type Movement struct {
 	Records      int64 `json:"records"`
 	Bodies       int64 `json:"bodies"`
 	Bytes        int64 `json:"bytes"` // of bodies
-	Milliseconds int64 `json:"milliseconds"`
+	Passes       int64 `json:"passes"`
+	Milliseconds int64 `json:"milliseconds"` // that the passes took
 	LowRecords   int64 `json:"low_records_per_minute"`
 	HighRecords  int64 `json:"high_records_per_minute"`
 	LowBytes     int64 `json:"low_bytes_per_second"`

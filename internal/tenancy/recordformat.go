@@ -76,3 +76,37 @@ func (s *Store) admitObjects(ctx context.Context, id domain.TenantID) (t Tenant,
 	// that begin at format 1 for a while yet, and a retry moves the gates.
 	return s.settleGates(ctx, t)
 }
+
+// sqlBeginRecords is guarded as sqlAdmitObjects is.
+const sqlBeginRecords = `
+UPDATE tenants SET record_format = $3, revision = revision + 1, updated_at = $2
+ WHERE tenant_id = $1 AND record_format <> $3 AND state <> 'provisioning'
+RETURNING ` + tenantColumns
+
+// BeginRecords says at which format a tenant's new collections begin, for a
+// migration of all that the tenant has: when it returns nil, none begins at another
+// any more. Unlike SetRecordFormat it leads back too, since an approved plan stands
+// behind it; what processes must know stays as it is. It is idempotent.
+//
+// Errors: not found tenant_not_found; unavailable; outcome unknown.
+func (s *Store) BeginRecords(ctx context.Context, id domain.TenantID, format int16) error {
+	var t Tenant
+	err := s.controlTx(ctx, Operators, func(tx pgx.Tx) (err error) {
+		rows, _ := tx.Query(ctx, sqlBeginRecords, id, s.now(), format)
+		t, err = pgx.CollectExactlyOneRow(rows, scanTenant)
+		if errors.Is(err, pgx.ErrNoRows) {
+			t, err = tenantTx(ctx, tx, id)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = s.settleGates(ctx, t)
+	return err
+}
+
+// DemandRecordFormat is Gates.DemandRecordFormat.
+func (s *Store) DemandRecordFormat(ctx context.Context, format int16) error {
+	return s.gates.DemandRecordFormat(ctx, format)
+}

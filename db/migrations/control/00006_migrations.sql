@@ -113,7 +113,8 @@ CREATE TABLE migration_transitions (
 );
 
 -- A run works until its deadline, in jobs that hand on to the next. No other is
--- begun while one is open.
+-- begun while one is open. passes_before are those that the checkpoints had counted
+-- when it began.
 CREATE TABLE migration_runs (
     tenant_id    uuid NOT NULL,
     migration_id uuid NOT NULL,
@@ -122,6 +123,7 @@ CREATE TABLE migration_runs (
     asked_by     text COLLATE "C" NOT NULL,
     started_at   timestamptz NOT NULL,
     deadline     timestamptz NOT NULL,
+    passes_before bigint NOT NULL CHECK (passes_before >= 0),
     passes       bigint NOT NULL CHECK (passes >= 0),
     worked_at    timestamptz,
     ended_at     timestamptz,

@@ -73,3 +73,20 @@ func numbersOf(db *postgres.Database) []int16 {
 	}
 	return numbers
 }
+
+// totalOf adds counters up.
+func totalOf(all []Checkpoint) (t Counters) {
+	for i := range all {
+		c := &all[i].Counters
+		t.Passes += c.Passes
+		t.Inspected += c.Inspected
+		t.Moved += c.Moved
+		t.Bodies += c.Bodies
+		t.Bytes += c.Bytes
+		t.Uploads += c.Uploads
+		t.Reuses += c.Reuses
+		t.Raced += c.Raced
+		t.Retries += c.Retries
+	}
+	return t
+}

@@ -29,3 +29,13 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	*h = parsed
 	return nil
 }
+
+// orNil is a hash as a column, NULL for zero.
+func (h Hash) orNil() []byte {
+	if h == (Hash{}) {
+		return nil
+	}
+	return h[:]
+}
+
+func sum(text []byte) Hash { return sha256.Sum256(text) }

@@ -19,7 +19,7 @@ type Migration struct {
 	Collections []string // nil for all that the tenant has
 	PlanHash    Hash     // zero until there is a plan
 	Former      []Hash   // of the plans that this one follows, each for another build
-	Caps        Caps     // in force; zero until there is a plan
+	Caps        *Caps    // in force; nil until there is a plan
 	Stop        *Stop    // why it is stopped; nil unless it is
 	HeldBy      string   // who paused it; "" unless somebody did
 	Envelope    Hash     // of a change of the build that is under way; zero without one
@@ -64,7 +64,8 @@ func scanMigration(row pgx.CollectableRow) (m Migration, err error) {
 		m.HeldBy = *heldBy
 	}
 	if caps != nil {
-		if err := json.Unmarshal(caps, &m.Caps); err != nil {
+		m.Caps = &Caps{}
+		if err := json.Unmarshal(caps, m.Caps); err != nil {
 			return m, err
 		}
 	}

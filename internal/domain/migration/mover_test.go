@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -125,6 +126,6 @@ func (m *moving) shown(t testing.TB, name string) (all []string) {
 }
 
 // unlimited is a budget without an end.
-func unlimited() (record.Caps, bool) {
+func unlimited(context.Context) (record.Caps, bool) {
 	return record.Caps{Inspected: 64, Records: 4, Bytes: 8 << 20, InFlight: 4}, true
 }

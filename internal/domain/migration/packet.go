@@ -1,9 +1,10 @@
 package migration
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -29,7 +30,9 @@ type Packet struct {
 	Store         StorePlace         `json:"store"`
 	Lifecycle     []PolicyRule       `json:"lifecycle"`
 	LifecycleHash Hash               `json:"lifecycle_hash"`
-	Scope         []string           `json:"scope"` // a predicate over collections' rows, a collection
+	LifecycleAt   time.Time          `json:"lifecycle_observed_at"` // UTC, to the microsecond
+	Scope         []string           `json:"scope"`                 // predicates over collections' rows, of which one holds
+	FreeBytes     int64              `json:"free_bytes,omitzero"`   // of the fullest database, as the previewer states it; for the way back
 	Caps          Caps               `json:"caps"`
 	StopRules     []string           `json:"stop_rules"`
 }
@@ -56,16 +59,6 @@ type StorePlace struct {
 	Endpoint string `json:"endpoint"`
 	Bucket   string `json:"bucket"`
 	Prefix   string `json:"prefix"`
-}
-
-// PolicyRule is a lifecycle rule of the bucket, as it was read.
-type PolicyRule struct {
-	ID         string   `json:"id"`
-	Enabled    bool     `json:"enabled"`
-	Deletes    bool     `json:"deletes"`
-	Prefix     string   `json:"prefix"`
-	Actions    []string `json:"actions"`
-	Conditions []string `json:"conditions"`
 }
 
 // StopRules are what stops a migration for a review. They are the same for all.
@@ -107,7 +100,8 @@ type Drift struct {
 	Is    string `json:"is"`
 }
 
-// drift compares two packets field by field.
+// drift compares two packets field by field. When the lifecycle rules were looked
+// at is no difference.
 func drift(was, is *Packet) ([]Drift, error) {
 	a, err := fields(was)
 	if err != nil {
@@ -118,37 +112,34 @@ func drift(was, is *Packet) ([]Drift, error) {
 		return nil, err
 	}
 	var all []Drift
-	for i, field := range a.order {
-		if a.values[i] != b.values[i] {
-			all = append(all, Drift{"/" + field, a.values[i], b.values[i]})
+	for _, field := range fieldsOf(a, b) {
+		if a[field] != b[field] && field != "lifecycle_observed_at" {
+			all = append(all, Drift{"/" + field, a[field], b[field]})
 		}
 	}
 	return all, nil
 }
 
-// flat are a packet's fields, in the order of canonical JSON.
-type flat struct{ order, values []string }
-
-func fields(p *Packet) (f flat, err error) {
+// fields are a packet's, each as canonical JSON.
+func fields(p *Packet) (map[string]string, error) {
 	text, err := p.Canonical()
 	if err != nil {
-		return f, err
+		return nil, err
 	}
-	decoder := jsontext.NewDecoder(bytes.NewReader(text))
-	if _, err := decoder.ReadToken(); err != nil {
-		return f, err
+	var raw map[string]jsontext.Value
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return nil, err
 	}
-	for decoder.PeekKind() == '"' {
-		name, err := decoder.ReadToken()
-		if err != nil {
-			return f, err
-		}
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return f, fmt.Errorf("%s: %w", name.String(), err)
-		}
-		f.order = append(f.order, name.String())
-		f.values = append(f.values, string(value))
+	all := make(map[string]string, len(raw))
+	for name, value := range raw {
+		all[name] = string(value)
 	}
-	return f, nil
+	return all, nil
+}
+
+// fieldsOf are the names that either has, in order.
+func fieldsOf(a, b map[string]string) []string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
 }

@@ -24,6 +24,7 @@ type mover struct {
 	at       Checkpoint
 	caps     record.Caps
 	deferred map[string]bool // keys that are left out
+	retries  int64           // that no committed pass has counted yet
 }
 
 // prepared is a pass whose bodies are where they are to go, or at hand.
@@ -76,6 +77,7 @@ func (m *mover) commit(ctx context.Context, p *prepared) error {
 		}
 		queueDefects(tx, &m.at, p.Defects, now)
 		next.pass(p, same, now)
+		next.Retries += m.retries
 		next.queueMove(tx, &m.at)
 		return nil
 	})
@@ -129,7 +131,7 @@ func (m *mover) settled(ctx context.Context, next Checkpoint, err error) error {
 		}
 	}
 	if err == nil {
-		m.at = next
+		m.at, m.retries = next, 0
 	}
 	return err
 }

@@ -24,31 +24,33 @@ type Request struct {
 	Key         string   // an idempotency key; "" for none
 }
 
-const maxCollections = 1000 // that a request names
+const (
+	maxCollections = 1000 // that a request names
+	maxOpen        = 100  // migrations of a tenant that aren't over
+)
 
 var (
 	errKind        = domain.Invalid("migration_kind_unknown", "A migration is of the kind record_bodies or rehydrate.").At("/kind")
 	errCollections = domain.Invalid("collections_invalid", "A migration names 1 to 1,000 different collections, or none for all.").At("/collections")
-	errUnderWay    = domain.Conflict("migration_under_way", "Another migration of this tenant isn't over. One goes at a time.")
+	errTooMany     = domain.Conflict("migrations_too_many", "A tenant has 100 migrations at most that aren't over. Have some of them aborted.")
 	errReused      = domain.Invalid("idempotency_key_reused", "The idempotency key was used for another request.")
 	errNotFound    = domain.NotFound("migration_not_found", "There is no migration of this id.")
 )
 
 const sqlRequest = `
-INSERT INTO migrations AS m (tenant_id, migration_id, kind, state, revision, collections, requested_by, requester, fingerprint, requested_at, changed_at)
-SELECT $1, $2, $3, 'requested', 1, $4, $5, $6, $7, $8, $8
- WHERE NOT EXISTS (SELECT FROM migrations o WHERE o.tenant_id = $1 AND o.state NOT IN ('closed', 'aborted'))
+INSERT INTO migrations AS m (tenant_id, migration_id, kind, state, revision, collections, former_hashes, requested_by, requester, fingerprint,
+       requested_at, changed_at)
+SELECT $1, $2, $3, 'requested', 1, $4, '{}', $5, $6, $7, now.at, now.at
+  FROM (SELECT clock_timestamp() AS at) now
+ WHERE (SELECT count(*) FROM migrations o WHERE o.tenant_id = $1 AND o.state NOT IN ('closed', 'aborted')) < $8
 ON CONFLICT (tenant_id, migration_id) DO NOTHING
 RETURNING ` + migrationColumns
-
-// sqlOneAtATime lets requests of one tenant come one after the other.
-const sqlOneAtATime = `SELECT pg_advisory_xact_lock(hashtextextended('holdfast/migrations/' || $1::uuid::text, 0)), clock_timestamp()`
 
 const sqlMigration = `SELECT ` + migrationColumns + ` FROM migrations m WHERE m.tenant_id = $1 AND m.migration_id = $2`
 
 // Ask asks for a migration of a tenant: by its own principal, or by an operator.
 //
-// Errors: invalid, conflict migration_under_way, not found collection_not_found,
+// Errors: invalid, conflict migrations_too_many, not found collection_not_found,
 // unavailable, outcome unknown.
 func (s *Service) Ask(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, req Request) (made Migration, replayed bool, err error) {
 	if req.Kind != RecordBodies && req.Kind != Rehydrate {
@@ -60,29 +62,25 @@ func (s *Service) Ask(ctx context.Context, scope tenancy.Scope, tenant domain.Te
 	id := s.newID(scope, tenant, req.Key)
 	fingerprint := req.fingerprint()
 	err = s.control.ControlTx(ctx, tenant, func(tx pgx.Tx) error {
-		var now time.Time
-		if err := tx.QueryRow(ctx, sqlOneAtATime, tenant).Scan(nil, &now); err != nil {
+		rows, _ := tx.Query(ctx, sqlRequest, tenant, id, req.Kind, req.Collections, scope.Principal, scope.Name, fingerprint, maxOpen)
+		made, err = pgx.CollectExactlyOneRow(rows, scanMigration)
+		if err == nil {
+			return recordTx(ctx, tx, &made, "", step{act: "request", by: actorOf(scope)}, made.RequestedAt)
+		}
+		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
 		made, err = migrationTx(ctx, tx, tenant, id)
 		switch {
-		case err == nil && !bytes.Equal(made.fingerprint, fingerprint):
+		case errors.Is(err, errNotFound):
+			return errTooMany
+		case err != nil:
+			return err
+		case !bytes.Equal(made.fingerprint, fingerprint):
 			return errReused
-		case err == nil:
-			replayed = true
-			return nil
-		case !errors.Is(err, errNotFound):
-			return err
 		}
-		rows, _ := tx.Query(ctx, sqlRequest, tenant, id, req.Kind, req.Collections, scope.Principal, scope.Name, fingerprint, now)
-		made, err = pgx.CollectExactlyOneRow(rows, scanMigration)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return errUnderWay
-		}
-		if err != nil {
-			return err
-		}
-		return recordTx(ctx, tx, &made, "", step{by: actorOf(scope)}, now)
+		replayed = true
+		return nil
 	})
 	return made, replayed, err
 }
@@ -144,4 +142,21 @@ func (s *Service) Migration(ctx context.Context, tenant domain.TenantID, id doma
 		return err
 	})
 	return m, err
+}
+
+const sqlMigrations = `
+SELECT ` + migrationColumns + ` FROM migrations m WHERE m.tenant_id = $1 AND m.migration_id > $2 ORDER BY m.migration_id LIMIT $3`
+
+// Migrations lists a tenant's migrations by id, and tells whether more follow.
+//
+// Errors: unavailable.
+func (s *Service) Migrations(ctx context.Context, tenant domain.TenantID, page tenancy.List[domain.MigrationID]) (all []Migration, more bool, err error) {
+	limit := min(max(page.Limit, 1), maxOpen)
+	err = s.control.ControlRead(ctx, tenant, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, sqlMigrations, tenant, page.After, limit+1)
+		all, err = pgx.CollectRows(rows, scanMigration)
+		return err
+	})
+	more = len(all) > limit
+	return all[:min(len(all), limit)], more, err
 }

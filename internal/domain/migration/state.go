@@ -26,14 +26,14 @@ const (
 // transitions are all that there are.
 var transitions = map[State][]State{
 	Requested:  {Previewed, Aborted},
-	Previewed:  {Previewed, Approved, Aborted},
+	Previewed:  {Approved, Aborted},
 	Approved:   {Previewed, Activating, Aborted},
 	Activating: {Active, Stopped},
 	Active:     {Paused, Stopped, Drained},
 	Paused:     {Active, Stopped},
-	Stopped:    {Activating, Active},
+	Stopped:    {Activating, Active, Drained},
 	Drained:    {Verified, Stopped},
-	Verified:   {Verified, Closed, Stopped},
+	Verified:   {Closed, Stopped},
 }
 
 // MayBecome tells whether there is a transition.

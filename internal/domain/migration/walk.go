@@ -22,12 +22,13 @@ const (
 	walkSpent      walked = "spent"      // the budget is: there is more to do
 )
 
-// maxRetries bounds how often one pass is tried when its transaction fails for
-// what may pass: a deadlock, another worker.
+// maxRetries bounds how often one pass is made over when it fails for what may
+// pass: a deadlock, another worker, a store that doesn't answer. With the pauses
+// between them that is some ten seconds, besides what the store's own tries take.
 const maxRetries = 10
 
 // budget is what a walk may use: it is asked before each pass.
-type budget func() (caps record.Caps, ok bool)
+type budget func(ctx context.Context) (caps record.Caps, ok bool)
 
 // walk moves a collection's records, pass by pass, until nothing is left to move
 // or the budget is spent. One pass is prepared while the one before commits.
@@ -35,23 +36,32 @@ type budget func() (caps record.Caps, ok bool)
 // Errors: those of the store and the databases, after bounded retries; the
 // checkpoint then stands at the last pass that committed.
 func (s *Service) walk(ctx context.Context, tenant domain.TenantID, number domain.Number, id domain.CollectionID, may budget) (walked, error) {
+	retries := int64(0)
 	for tries := 0; ; tries++ {
 		m, err := s.mover(ctx, tenant, number, id)
-		if err != nil {
+		if err != nil && !passing(err) {
 			return "", err
 		}
 		before := m.at.Passes
-		ended, err := m.sweep(ctx, may)
+		var ended walked
+		if err == nil {
+			m.retries = retries
+			ended, err = m.sweep(ctx, may)
+			retries = m.retries
+		}
 		switch {
 		case errors.Is(err, errHeld):
 			return walkHeld, nil
-		case !errors.Is(err, errFenced) && !mayPass(err):
+		case ctx.Err() != nil:
+			return walkSpent, nil
+		case !errors.Is(err, errFenced) && !passing(err):
 			return ended, err
 		case m.at.Passes > before:
 			tries = 0 // it got somewhere
 		case tries == maxRetries:
 			return "", err
 		}
+		retries++
 		if err := pause(ctx, tries); err != nil {
 			return "", err
 		}
@@ -69,9 +79,11 @@ func (s *Service) mover(ctx context.Context, tenant domain.TenantID, number doma
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return m, err
 	case m.at.Migration.IsZero():
-		return nil, errNoCheckpoint
+		return m, errNoCheckpoint
+	case m.at.Build != s.build:
+		return m, errOtherBuild
 	}
 	return m, nil
 }
@@ -83,7 +95,7 @@ func (m *mover) sweep(ctx context.Context, may budget) (walked, error) {
 		return "", errHeld
 	}
 	var ok bool
-	if m.caps, ok = may(); !ok {
+	if m.caps, ok = may(ctx); !ok {
 		return walkSpent, nil
 	}
 	next := m.begin(ctx, m.at.cursor())
@@ -97,7 +109,7 @@ func (m *mover) sweep(ctx context.Context, may budget) (walked, error) {
 			if err != nil || !again {
 				return ended, err
 			}
-			if m.caps, ok = may(); !ok {
+			if m.caps, ok = may(ctx); !ok {
 				return walkSpent, nil
 			}
 			next = m.begin(ctx, m.at.cursor())
@@ -108,7 +120,7 @@ func (m *mover) sweep(ctx context.Context, may budget) (walked, error) {
 			p.close()
 			return "", p.err
 		}
-		caps, more := may()
+		caps, more := may(ctx)
 		if next = done(); more {
 			m.caps = caps
 			next = m.begin(ctx, p.capture.After)
@@ -186,11 +198,8 @@ func (m *mover) lock(tx *tenancy.Tx) *record.Reread {
 	return m.records.Lock(tx, m.tenant, m.at.Collection, m.at.CollectionID)
 }
 
-// mayPass tells a failure behind which the same may be tried again at once.
-func mayPass(err error) bool { return domain.CodeOf(err) == "database_busy" }
-
 func pause(ctx context.Context, tries int) error {
-	timer := time.NewTimer(min(time.Second, 10*time.Millisecond<<min(tries, 7)))
+	timer := time.NewTimer(10 * time.Millisecond << min(tries, 9))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -199,5 +208,8 @@ func pause(ctx context.Context, tries int) error {
 		return ctx.Err()
 	}
 }
+
+var errOtherBuild = domain.Conflict("build_differs",
+	"The collection goes by the plan of another build. Start workers of that build, or requalify for this one.")
 
 var errNoCheckpoint = domain.NotFound("collection_not_migrating", "The collection is no part of an active migration.")

@@ -63,9 +63,10 @@ type Captured struct {
 // CapturedSection is a section as it was found, with its body if that is in SQL.
 type CapturedSection struct {
 	Section
-	row      int64 // its identity in SQL
-	whole    bool  // its content in SQL is as long as it says
-	exported bool  // the export has it at its sequence
+	key      string // its record's
+	row      int64  // its identity in SQL
+	whole    bool   // its content in SQL is as long as it says
+	exported bool   // the export has it at its sequence
 }
 
 // Capture reads the next records of a collection, within the caps: lengths come
@@ -189,6 +190,7 @@ func scanCaptured(rows pgx.Rows) (all []*Captured, err error) {
 			all = append(all, &r)
 		}
 		last := all[len(all)-1]
+		s.key = r.Key
 		last.Sections = append(last.Sections, s)
 	}
 	return all, rows.Err()

@@ -19,17 +19,26 @@ var (
 // Errors: conflict object_store_missing, lifecycle_overlaps (with the member rule);
 // unavailable lifecycle_unreadable.
 func (s *Service) CheckStore(ctx context.Context) error {
+	_, err := s.StoreRules(ctx)
+	return err
+}
+
+// StoreRules are the live rules of the bucket, behind CheckStore. With
+// lifecycle_overlaps it gives them too.
+//
+// Errors: those of CheckStore.
+func (s *Service) StoreRules(ctx context.Context) ([]domain.LifecycleRule, error) {
 	if s.store == nil {
-		return errStoreMissing
+		return nil, errStoreMissing
 	}
 	rules, err := s.store.Lifecycle(ctx)
 	if err != nil {
-		return errLifecycleUnreadable.Because(err)
+		return nil, errLifecycleUnreadable.Because(err)
 	}
 	for _, rule := range rules {
 		if rule.Endangers(allBodies) {
-			return errLifecycle.With("rule", rule.ID)
+			return rules, errLifecycle.With("rule", rule.ID)
 		}
 	}
-	return nil
+	return rules, nil
 }

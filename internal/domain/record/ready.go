@@ -64,10 +64,13 @@ func (s *Service) bringBodies(ctx context.Context, c *Capture, p *Prepared, inFl
 	var uploads atomic.Int64
 	err := drained(ctx, unique, inFlight, func(section *CapturedSection) error {
 		uploaded, err := s.store.Ensure(ctx, bodyKey(c.tenant, c.id, section.Digest, 0), section.Body, section.Digest, false)
+		if err != nil {
+			return &BodyError{section.key, section.Name, err}
+		}
 		if uploaded {
 			uploads.Add(1)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,264 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/record"
+)
+
+// Work does a run for a while: until a moment, or until ctx ends, or until the run
+// does, and then tells so. It goes collection by collection, from where each stands.
+// Any number may be at one run: of each pass one commits.
+//
+// What a run ends for is noted, and no error: an error is of what kept it from
+// going on, or from noting that, and the run stays open.
+func (s *Service) Work(ctx context.Context, tenant domain.TenantID, id domain.MigrationID, run domain.RunID, until time.Time) (ended bool, err error) {
+	w := &shift{Service: s, until: until}
+	if err := w.look(ctx, tenant, id, run); err != nil || !w.run.EndedAt.IsZero() {
+		return err == nil, err
+	}
+	if w.run.Build != s.build {
+		return false, errOtherBuild
+	}
+	if err := w.begin(ctx); err != nil {
+		return w.fail(ctx, err, "")
+	}
+	for _, c := range w.at {
+		if !c.DrainedAt.IsZero() {
+			continue
+		}
+		came, err := s.walk(ctx, tenant, c.number, c.CollectionID, w.may)
+		switch {
+		case err != nil:
+			return w.fail(ctx, err, c.Collection)
+		case came == walkUnresolved:
+			w.unresolved = true
+		case came != walkDrained:
+			return w.handOn(ctx)
+		}
+	}
+	return w.conclude(ctx)
+}
+
+// shift is one stretch of work on a run, by one worker.
+type shift struct {
+	*Service
+	m          Migration
+	run        Run
+	at         []Checkpoint // as they were when the shift began
+	until      time.Time
+	made       int64 // passes that it began
+	looked     time.Time
+	sampled    time.Time
+	over       bool // the run is, or the migration isn't active
+	unresolved bool // only deferred sections are left in some collection
+	caps       record.Caps
+}
+
+const sqlRun = `SELECT ` + runColumns + `, r.deadline <= clock_timestamp() FROM migration_runs r
+ WHERE r.tenant_id = $1 AND r.migration_id = $2 AND r.run_id = $3`
+
+// look reads where the run and its migration are.
+func (w *shift) look(ctx context.Context, tenant domain.TenantID, id domain.MigrationID, run domain.RunID) error {
+	var late bool
+	err := w.control.ControlRead(ctx, tenant, func(tx pgx.Tx) (err error) {
+		if w.m, err = migrationTx(ctx, tx, tenant, id); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, sqlRun, tenant, id, run)
+		w.run, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (Run, error) {
+			return scanRun(rowAnd{row, &late})
+		})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return errNoRun
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w.looked = time.Now()
+	w.over = late || !w.run.EndedAt.IsZero() || w.m.State != Active
+	if c := w.m.Caps; c != nil {
+		w.caps = record.Caps{Inspected: c.Inspected, Records: c.Records, Bytes: c.Bytes, InFlight: c.InFlight}
+	}
+	return nil
+}
+
+// rowAnd scans a column more than who scans it knows of.
+type rowAnd struct {
+	pgx.CollectableRow
+	behind any
+}
+
+func (r rowAnd) Scan(into ...any) error { return r.CollectableRow.Scan(append(into, r.behind)...) }
+
+// begin holds the plan to what is so now, and lets go of checkpoints that a
+// resumption, interrupted, has left held.
+func (w *shift) begin(ctx context.Context) error {
+	if w.over {
+		return nil
+	}
+	_, p, err := w.standing(ctx, w.m.Tenant, w.m.ID, w.m.PlanHash)
+	if err != nil {
+		return err
+	}
+	if err := w.demandRunnable(ctx, &w.m, &p); err != nil {
+		return err
+	}
+	if err := w.hold(ctx, &w.m); err != nil {
+		return err
+	}
+	w.at, err = w.checkpoints(ctx, &w.m)
+	return err
+}
+
+// may tells a walk whether another pass may begin, and within which caps. It looks
+// each second whether the run is over, and at the caps.
+func (w *shift) may(ctx context.Context) (record.Caps, bool) {
+	if ctx.Err() != nil || time.Now().After(w.until) || w.passes() >= RunPasses {
+		return record.Caps{}, false
+	}
+	if time.Since(w.looked) > pace {
+		if err := w.look(ctx, w.m.Tenant, w.m.ID, w.run.ID); err != nil {
+			return record.Caps{}, false // the next shift finds out why
+		}
+		w.sampleNow(ctx)
+	}
+	if w.over {
+		return record.Caps{}, false
+	}
+	w.made++
+	return w.caps, true
+}
+
+// sampleEvery is how often the pace is noted.
+const sampleEvery = 15 * time.Second
+
+// sampleNow notes how far the migration is. A sample that is lost makes the pace
+// coarser, and nothing else.
+func (w *shift) sampleNow(ctx context.Context) {
+	if time.Since(w.sampled) < sampleEvery {
+		return
+	}
+	w.sampled = time.Now()
+	at, err := w.checkpoints(ctx, &w.m)
+	if err == nil {
+		err = w.sample(ctx, &w.m, totalOf(at))
+	}
+	if err != nil {
+		w.log.WarnContext(ctx, "a migration's pace wasn't noted", "tenant", w.m.Tenant, "migration", w.m.ID, "error", err)
+	}
+}
+
+// passes are those of the run, as far as this shift knows: others may be at it.
+func (w *shift) passes() int64 { return passesOf(w.at) - w.run.before + w.made }
+
+// fail ends a shift that an error has ended: the migration stops for a review,
+// unless another worker was faster, or the process is about to end.
+func (w *shift) fail(ctx context.Context, err error, collection string) (ended bool, _ error) {
+	switch {
+	case errors.Is(err, errFenced), ctx.Err() != nil:
+		return w.handOn(ctx)
+	case categoryOf(err) == Internal:
+		w.log.ErrorContext(ctx, "a run failed", "tenant", w.m.Tenant, "migration", w.m.ID, "collection", collection, "error", err)
+	}
+	if _, stopped := w.stop(ctx, w.m.Tenant, w.m.ID, stopFor(err, collection)); stopped != nil {
+		return false, errors.Join(err, stopped)
+	}
+	return true, nil
+}
+
+// handOn notes how far the run is, and ends it when one of its bounds has come.
+func (w *shift) handOn(ctx context.Context) (ended bool, err error) {
+	ctx = context.WithoutCancel(ctx)
+	if err := w.look(ctx, w.m.Tenant, w.m.ID, w.run.ID); err != nil {
+		return false, err
+	}
+	if !w.run.EndedAt.IsZero() {
+		return true, nil
+	}
+	at, err := w.checkpoints(ctx, &w.m)
+	if err != nil {
+		return false, err
+	}
+	made := passesOf(at) - w.run.before
+	outcome := Outcome("")
+	switch {
+	case w.m.State == Paused:
+		outcome = OutcomePaused
+	case w.m.State != Active:
+		outcome = OutcomeStopped
+	case made >= RunPasses:
+		outcome = OutcomePasses
+	case w.over:
+		outcome = OutcomeTime
+	}
+	if outcome == OutcomeTime || outcome == OutcomePasses {
+		if stopped, err := w.review(ctx, w.run.StartedAt); err != nil || stopped {
+			return stopped, err
+		}
+	}
+	if err := w.sample(ctx, &w.m, totalOf(at)); err != nil {
+		return false, err
+	}
+	err = w.control.ControlTx(ctx, w.m.Tenant, func(tx pgx.Tx) error {
+		return noteRunTx(ctx, tx, &w.run, made, outcome)
+	})
+	return outcome != "" && err == nil, err
+}
+
+// conclude ends a run that has been through with every collection: nothing is left,
+// or only what waits for a review.
+func (w *shift) conclude(ctx context.Context) (ended bool, err error) {
+	if w.over {
+		return w.handOn(ctx)
+	}
+	if w.unresolved {
+		return w.review(ctx, time.Time{})
+	}
+	left, err := w.whatIsLeft(ctx, &w.m)
+	if err != nil || left {
+		return false, err // a collection has come since; the next shift takes it
+	}
+	at, err := w.checkpoints(ctx, &w.m)
+	if err != nil {
+		return false, err
+	}
+	if err := w.sample(ctx, &w.m, totalOf(at)); err != nil {
+		return false, err
+	}
+	err = w.control.ControlTx(ctx, w.m.Tenant, func(tx pgx.Tx) error {
+		if _, err := transitTx(ctx, tx, &w.m, step{act: "drain", to: Drained, by: holdfast, note: totalOf(at)}); err != nil {
+			return err
+		}
+		return noteRunTx(ctx, tx, &w.run, passesOf(at)-w.run.before, OutcomeDrained)
+	})
+	if domain.CodeOf(err) == errMoved.Code {
+		return w.handOn(ctx)
+	}
+	return err == nil, err
+}
+
+// review stops the migration when sections were deferred since a moment.
+func (w *shift) review(ctx context.Context, since time.Time) (stopped bool, err error) {
+	deferred, err := w.DeferredOf(ctx, w.m.Tenant, w.m.ID)
+	if err != nil {
+		return false, err
+	}
+	for _, d := range deferred {
+		if d.LastAt.Before(since) {
+			continue
+		}
+		_, err := w.stop(ctx, w.m.Tenant, w.m.ID, Stop{
+			Category: SourceDefect, Collection: d.Collection, Key: d.Key, Section: d.Section, NextStep: nextSteps[SourceDefect],
+		})
+		return err == nil, err
+	}
+	return false, nil
+}

@@ -59,6 +59,22 @@ func (i *Inserter) RecordObjects(ctx context.Context, databases ...string) (aske
 	return i.ask(ctx, databases, func(database string) river.JobArgs { return RecordObjects{database} })
 }
 
+// MigrationRun asks for the first slice of a run. The watch asks for it too, a little
+// later, so that a failure delays the run and no more.
+//
+// Errors: unavailable jobs_unavailable.
+func (i *Inserter) MigrationRun(ctx context.Context, run MigrationRun) error {
+	_, err := i.client.Insert(ctx, run, nil)
+	return insertFailed(err)
+}
+
+// MigrationScrub asks for the first slice of a scrub, as MigrationRun does for a
+// run's.
+func (i *Inserter) MigrationScrub(ctx context.Context, scrub MigrationScrub) error {
+	_, err := i.client.Insert(ctx, scrub, nil)
+	return insertFailed(err)
+}
+
 func (i *Inserter) ask(ctx context.Context, databases []string, job func(database string) river.JobArgs) (asked []string, err error) {
 	if len(databases) == 0 {
 		return nil, nil

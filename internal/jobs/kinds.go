@@ -6,5 +6,6 @@ func kinds() []string {
 		IdentitySweep{}.Kind(), IdentityCleanup{}.Kind(),
 		LeaseSweep{}.Kind(), LeaseCheckpoint{}.Kind(), LeaseHeat{}.Kind(),
 		RecordSnapshot{}.Kind(), RecordCleanup{}.Kind(), RecordObjects{}.Kind(),
+		MigrationRun{}.Kind(), MigrationScrub{}.Kind(), MigrationWatch{}.Kind(),
 	}
 }

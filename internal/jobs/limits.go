@@ -17,6 +17,18 @@ const (
 	// finishes it itself.
 	rescueAfter = time.Minute
 
+	// sliceFor is how long a slice of a migration's run begins passes, and
+	// sliceTimeout ends the pass that is under way then; what it did is done over.
+	// River rescues a job that has run for longer than both rescueAfter and its own
+	// timeout, so a slice ends before that, and whose worker was killed is tried
+	// again two minutes after it began at the latest: a minute, the 30 s between two
+	// looks of the rescuer, sliceRetry, the 5 s between two looks of River's
+	// scheduler, and the 15 s that a killed leader's term may last meanwhile.
+	sliceFor      = 45 * time.Second
+	sliceTimeout  = 55 * time.Second
+	sliceRetry    = 5 * time.Second
+	sliceAttempts = 5
+
 	// keepFinished is how long finished jobs can be looked at. A schedule makes
 	// thousands a day.
 	keepFinished = time.Hour

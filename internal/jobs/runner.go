@@ -25,6 +25,8 @@ const (
 	queueWorlds    = "worlds" // what can wait a little of them
 	queueRecords   = "records"
 	queueSnapshots = "snapshots"
+	queueScrubs    = "scrubs"
+	queueWatch     = "migrations" // the runs have queues of their own
 )
 
 // Options are what a Runner works with.
@@ -36,6 +38,8 @@ type Options struct {
 	Identity     Identity
 	Leases       Leases
 	Records      Records
+	Migrations   Migrations
+	Build        string        // of this process: the migrations' runs of another are not its work
 	SweepEvery   time.Duration // the time between two runs of a database's sweeps
 	CleanupEvery time.Duration // and of its cleanup; DefaultCleanupEvery if 0
 	RunBudget    time.Duration // no step of a run begins after it; DefaultRunBudget if 0
@@ -82,13 +86,21 @@ func NewRunner(o Options) (*Runner, error) {
 		river.AddWorkerSafely(workers, newSnapshotter(shared, o)),
 		river.AddWorkerSafely(workers, newRecordCleaner(shared, o)),
 		river.AddWorkerSafely(workers, newRecordObjects(shared, o)),
+		river.AddWorkerSafely(workers, newRunWorker(shared, o)),
+		river.AddWorkerSafely(workers, newScrubWorker(shared, o)),
+		river.AddWorkerSafely(workers, &watcher{migrations: o.Migrations}),
 	); err != nil {
 		return nil, err
 	}
 	if r.client, err = newClient(o.Control, workingConfig(o, workers)); err != nil {
 		return nil, err
 	}
-	var schedules []Schedule
+	r.scheduler = newScheduler(o.Control, r.client, o.Telemetry.Log, schedulesOf(o))
+	return r, errors.Join(observeQueue(meter, o, r.client.ID()), observeSweeps(meter, o))
+}
+
+func schedulesOf(o Options) []Schedule {
+	schedules := []Schedule{{MigrationWatch{}, scheduleOfAll, watchEvery}}
 	for _, db := range o.Databases {
 		if len(db.Numbers) > 0 {
 			schedules = append(schedules,
@@ -102,8 +114,7 @@ func NewRunner(o Options) (*Runner, error) {
 				Schedule{RecordObjects{db.Name}, db.Name, objectsEvery})
 		}
 	}
-	r.scheduler = newScheduler(o.Control, r.client, o.Telemetry.Log, schedules)
-	return r, errors.Join(observeQueue(meter, o, r.client.ID()), observeSweeps(meter, o))
+	return schedules
 }
 
 func workingConfig(o Options, workers *river.Workers) *river.Config {
@@ -115,6 +126,7 @@ func workingConfig(o Options, workers *river.Workers) *river.Config {
 	config.Queues = map[string]river.QueueConfig{
 		queueSweeps: perDatabase, queueCleanup: perDatabase, queueLeases: perDatabase, queueWorlds: perDatabase,
 		queueRecords: perDatabase, queueSnapshots: perDatabase,
+		queueWatch: {MaxWorkers: 1}, queueScrubs: {MaxWorkers: scrubSlices}, queueOfRuns(o.Build): {MaxWorkers: runSlices},
 	}
 	config.PollOnly = o.Pooler
 	config.JobTimeout = jobTimeout

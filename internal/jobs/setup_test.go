@@ -50,6 +50,8 @@ func (b *bundle) runner(t *testing.T, domain jobs.Identity, change func(*jobs.Op
 		Control: router.Control(), Databases: router.Databases(), Telemetry: b.tel, Identity: domain,
 		Leases:     &fakeLeases{},
 		Records:    &fakeRecords{},
+		Migrations: &fakeMigrations{},
+		Build:      thisBuild,
 		SweepEvery: time.Hour, // due once
 	}
 	if change != nil {

@@ -3,7 +3,6 @@ package migration
 import (
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
@@ -22,7 +21,7 @@ type Verification struct {
 
 // ReadLimits bound the reading of one phase.
 type ReadLimits struct {
-	PageRecords   int           // sections of a page of the export, 1 to 32
+	PageSections  int           // of a page of the export, 1 to 32
 	Points        int           // reads of one record: 128
 	Attempts      int           // of one request: 3
 	Request       time.Duration // 30 s for each attempt
@@ -79,14 +78,19 @@ type PageRead struct {
 	Sections   []PageSection `json:"sections"`
 }
 
-// PageSection is a section as a page showed it.
-type PageSection struct {
-	Key      string         `json:"key"`
-	Revision int64          `json:"revision"` // of the record
-	Sequence int64          `json:"export_sequence"`
+// SectionRead is a section as it was seen.
+type SectionRead struct {
+	Sequence int64          `json:"export_sequence"` // of its last change
 	Live     bool           `json:"live"`
 	Digest   *record.Digest `json:"digest,omitempty"` // of a live one
-	Length   int64          `json:"length"`
+	Length   int64          `json:"length"`           // bytes
+}
+
+// PageSection is a section as a page showed it.
+type PageSection struct {
+	Key      string `json:"key"`
+	Revision int64  `json:"revision"` // of the record
+	SectionRead
 }
 
 // PointRead is one record, read by its key.
@@ -100,11 +104,8 @@ type PointRead struct {
 
 // PointSection is a section as a record showed it.
 type PointSection struct {
-	Section  string         `json:"section"`
-	Sequence int64          `json:"export_sequence"`
-	Live     bool           `json:"live"`
-	Digest   *record.Digest `json:"digest,omitempty"`
-	Length   int64          `json:"length"`
+	Section string `json:"section"`
+	SectionRead
 }
 
 // What a report comes to.
@@ -120,6 +121,7 @@ type Verdict struct {
 	Outcome  string    `json:"outcome"`
 	Findings []Finding `json:"findings"` // the first 100 of what is wrong
 	Wrong    int       `json:"wrong"`    // all of them
+	Missing  []Finding `json:"missing"`  // the first 100 of what keeps it from being complete
 	Newer    []Finding `json:"newer"`    // the first 100 that were published since the baseline
 	Coverage Coverage  `json:"coverage"`
 	State    State     `json:"state"` // of the migration, behind it
@@ -150,50 +152,4 @@ type Coverage struct {
 	Compared      int   `json:"compared"`   // sections that the baseline had too
 	Newer         int   `json:"newer"`      // of these, that were published since
 	Tombstones    int   `json:"tombstones"` // of these, that were deleted since
-}
-
-// ScrubBudget bounds a scrub. Zero bodies or bytes are no bound.
-type ScrubBudget struct {
-	Bodies   int64
-	Bytes    int64
-	Duration time.Duration // 24 hours if 0, at most 30 days
-}
-
-// ScrubProgress is how far a scrub is, and what it found.
-type ScrubProgress struct {
-	Collection string `json:"collection"` // where it is; all before it were read
-	Key        string `json:"key"`
-	Section    string `json:"section"`
-
-	Counted        bool           `json:"counted"`         // whether the totals are known
-	OfBodies       int64          `json:"of_bodies"`       // when it began
-	OfBytes        int64          `json:"of_bytes"`        // likewise
-	Sections       int64          `json:"sections"`        // that were looked at, tombstones too
-	Bodies         int64          `json:"bodies"`          // that were read
-	Bytes          int64          `json:"bytes"`           // of these
-	Corrupt        int64          `json:"corrupt"`         // other bytes stand where a body belongs
-	Missing        int64          `json:"missing"`         // nothing stands there
-	Unreachable    int64          `json:"unreachable"`     // the store didn't say
-	FirstWrong     []ScrubFinding `json:"first_wrong"`     // the first 100 corrupt or missing
-	FirstUnreached []ScrubFinding `json:"first_unreached"` // the first 100 unreachable
-	Covered        bool           `json:"covered"`         // it came to the end
-	Spent          string         `json:"spent"`           // which bound of the budget ended it: bodies, bytes, time; or ""
-
-	MaxBodies int64 `json:"max_bodies"`
-	MaxBytes  int64 `json:"max_bytes"`
-
-	Continues   *domain.ReportID `json:"continues,omitempty"` // whose budget was spent, and behind which it goes on
-	SpentBodies int64            `json:"spent_bodies"`        // of this scrub's own budget
-	SpentBytes  int64            `json:"spent_bytes"`
-	Step        int64            `json:"step"` // grows by one with each page that is kept
-}
-
-// ScrubFinding is a body that a scrub could not confirm.
-type ScrubFinding struct {
-	Reason     string        `json:"reason"` // corrupt, missing, unreachable
-	Collection string        `json:"collection"`
-	Key        string        `json:"key"`
-	Section    string        `json:"section"`
-	Digest     record.Digest `json:"digest"`
-	Length     int64         `json:"length"`
 }

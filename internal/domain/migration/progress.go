@@ -5,16 +5,17 @@ import "time"
 // Progress is where a migration stands. Counters are of what was committed; what
 // is left is counted in the tables.
 type Progress struct {
-	At          time.Time
+	At          time.Time // of the control database
 	Total       Counters
 	Left        Left
 	Deferred    int64                // sections
 	Pace5       *Pace                // of the last 5 minutes; nil when there is too little to tell
 	Pace60      *Pace                // of the last 60
-	Remaining   time.Duration        // by the pace; -1 when nobody can tell
+	Remaining   *time.Duration       // by the pace; nil when nobody can tell
 	Collections []CollectionProgress // that have accepted the plan, by name
-	Awaited     []string             // names of covered collections that haven't
-	Reasons     []Reason             // why it is slow or held; none when it isn't
+	Awaited     []string             // names of covered collections that haven't, while they are activated
+	Run         *Run                 // the open one
+	Reasons     []Reason             // why it is slow or doesn't go on; none when it isn't so
 	Next        NextAction           // that nobody has to ask for
 	PausedBy    string               // "" unless it is paused
 }
@@ -23,16 +24,24 @@ type Progress struct {
 type Left struct {
 	Records  int64
 	Sections int64
-	// Whole is false where there is so much that it wasn't counted to the end: there
-	// is at least as much.
+	// Whole is false where a collection has so much that it wasn't counted to the
+	// end: there is at least as much.
 	Whole bool
+}
+
+func (l *Left) add(other Left) {
+	l.Records += other.Records
+	l.Sections += other.Sections
+	l.Whole = l.Whole && other.Whole
 }
 
 // CollectionProgress is a line of the progress: one collection's.
 type CollectionProgress struct {
 	Checkpoint
 	Left     Left
-	Deferred int64
+	Deferred int64 // sections
+
+	passedOver int64 // records that no pass tries, until a retry is asked for
 }
 
 // Pace is how fast records were moved.
@@ -41,36 +50,40 @@ type Pace struct {
 	Bytes   float64 // of bodies, a second
 }
 
-// Reason says why a migration is slow, or doesn't go on. The list is closed.
-type Reason struct {
-	Code   ReasonCode
-	Detail string // the category of a stop, who paused it, which caps; "" where the code says all
+func (c *Counters) add(other *Counters) {
+	c.Passes += other.Passes
+	c.Inspected += other.Inspected
+	c.Moved += other.Moved
+	c.Bodies += other.Bodies
+	c.Bytes += other.Bytes
+	c.Uploads += other.Uploads
+	c.Reuses += other.Reuses
+	c.Raced += other.Raced
+	c.Retries += other.Retries
 }
 
-// ReasonCode is the machine's word for a Reason.
-type ReasonCode string
+// totals adds up the counters of checkpoints.
+func totals(all []Checkpoint) (sum Counters) {
+	for i := range all {
+		sum.add(&all[i].Counters)
+	}
+	return sum
+}
 
-const (
-	ReasonNotActivated ReasonCode = "not_activated"  // no collection is moved before that
-	ReasonPaused       ReasonCode = "paused"         // Detail is by whom
-	ReasonStopped      ReasonCode = "stopped"        // Detail is the category
-	ReasonBuild        ReasonCode = "build_changing" // a change of the build is to be approved, or applied
-	ReasonHeld         ReasonCode = "held"           // checkpoints are, though the migration isn't; Detail is how many
-	ReasonNoRun        ReasonCode = "no_run"         // none is open
-	ReasonNoWorker     ReasonCode = "no_worker"      // the open run isn't worked on: no worker of its build?
-	ReasonCaps         ReasonCode = "caps_lowered"   // below the plan's; Detail is which
-	ReasonSlower       ReasonCode = "slower"         // the last 5 minutes' pace is below half of the last hour's
-	ReasonDeferred     ReasonCode = "deferred"       // sections wait for a review; Detail is how many
-)
-
-// NextAction is what happens next without anybody's asking. The list is closed.
-type NextAction string
-
-const (
-	NextNothing  NextAction = "none"      // until an operator acts
-	NextPasses   NextAction = "passes"    // the open run goes on
-	NextHandOver NextAction = "hand_over" // a worker takes the run up again
-	NextHold     NextAction = "hold"      // the pass that is under way ends, and no other begins
-	NextDrained  NextAction = "drained"   // the run finds nothing left, and says so
-	NextReview   NextAction = "stop"      // the run ends its sweep and stops for a review
-)
+// remaining is how long so much takes at a pace.
+func (p *Progress) remaining() *time.Duration {
+	recent := p.Pace5
+	switch {
+	case !p.Left.Whole || p.Run == nil:
+		return nil
+	case p.Left.Records == 0:
+		recent = &Pace{Records: 1}
+	case recent == nil || recent.Records == 0:
+		recent = p.Pace60
+	}
+	if recent == nil || recent.Records == 0 {
+		return nil
+	}
+	takes := time.Duration(float64(p.Left.Records) / recent.Records * float64(time.Second)).Round(time.Second)
+	return &takes
+}

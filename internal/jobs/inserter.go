@@ -9,6 +9,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/migration"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
@@ -63,15 +64,15 @@ func (i *Inserter) RecordObjects(ctx context.Context, databases ...string) (aske
 // later, so that a failure delays the run and no more.
 //
 // Errors: unavailable jobs_unavailable.
-func (i *Inserter) MigrationRun(ctx context.Context, run MigrationRun) error {
-	_, err := i.client.Insert(ctx, run, nil)
+func (i *Inserter) MigrationRun(ctx context.Context, run migration.OpenWork) error {
+	_, err := i.client.Insert(ctx, runOf(run), nil)
 	return insertFailed(err)
 }
 
 // MigrationScrub asks for the first slice of a scrub, as MigrationRun does for a
 // run's.
-func (i *Inserter) MigrationScrub(ctx context.Context, scrub MigrationScrub) error {
-	_, err := i.client.Insert(ctx, scrub, nil)
+func (i *Inserter) MigrationScrub(ctx context.Context, scrub migration.OpenWork) error {
+	_, err := i.client.Insert(ctx, scrubOf(scrub), nil)
 	return insertFailed(err)
 }
 

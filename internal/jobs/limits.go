@@ -19,6 +19,7 @@ const (
 
 	// sliceFor is how long a slice of a migration's run begins passes, and
 	// sliceTimeout ends the pass that is under way then; what it did is done over.
+	// Handing on comes on top.
 	// River rescues a job that has run for longer than both rescueAfter and its own
 	// timeout, so a slice ends before that, and whose worker was killed is tried
 	// again two minutes after it began at the latest: a minute, the 30 s between two
@@ -26,6 +27,7 @@ const (
 	// scheduler, and the 15 s that a killed leader's term may last meanwhile.
 	sliceFor      = 45 * time.Second
 	sliceTimeout  = 55 * time.Second
+	handOnTimeout = 4 * time.Second
 	sliceRetry    = 5 * time.Second
 	sliceAttempts = 5
 

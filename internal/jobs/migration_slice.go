@@ -82,10 +82,12 @@ func (w *sliceWorker[A]) stopped() bool {
 	}
 }
 
-// handOn finishes the job and asks for the next slice, both or neither. A crash
-// before leaves the job to River's rescuer, and the place of the run to whoever goes
-// on there.
+// handOn finishes the job and asks for the next slice, both or neither, even when the
+// slice's own time is over. A crash before leaves the job to River's rescuer, and the
+// place of the run to whoever goes on there.
 func (w *sliceWorker[A]) handOn(ctx context.Context, job *river.Job[A], ended bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOnTimeout)
+	defer cancel()
 	open, err := w.migrations.OpenWork(ctx, openLimit)
 	if err != nil {
 		return err

@@ -32,10 +32,6 @@ func openScrub(tenant domain.TenantID) migration.OpenWork {
 	return scrub
 }
 
-func jobOf(w migration.OpenWork) jobs.MigrationRun {
-	return jobs.MigrationRun{Tenant: w.Tenant, Migration: w.Migration, Run: w.ID, Build: w.Build}
-}
-
 // states are those of the jobs of a kind, in order.
 func (b *bundle) states(t *testing.T, kind string) []string {
 	t.Helper()
@@ -154,7 +150,7 @@ func TestRun_IsAskedForOnceByWhoeverBeginsItAndTheWatch(t *testing.T) {
 	b := setUp(t, 1)
 	run := openRun(newTenant())
 	for range 2 {
-		if err := b.inserter(t).MigrationRun(t.Context(), jobOf(run)); err != nil {
+		if err := b.inserter(t).MigrationRun(t.Context(), run); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,7 +172,7 @@ func TestRun_WhoseWorkerWasKilledIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	b := setUp(t, 1)
 	run := openRun(newTenant())
-	if err := b.inserter(t).MigrationRun(t.Context(), jobOf(run)); err != nil {
+	if err := b.inserter(t).MigrationRun(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
 	// The rescuer's own times come on top of this minute.
@@ -194,7 +190,7 @@ func TestRun_WhoseSlicesWereGivenUpIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	b := setUp(t, 1)
 	run := openRun(newTenant())
-	if err := b.inserter(t).MigrationRun(t.Context(), jobOf(run)); err != nil {
+	if err := b.inserter(t).MigrationRun(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
 	b.exec(t, `UPDATE river_job SET state = 'discarded', attempt = max_attempts, finalized_at = now()`)
@@ -202,6 +198,28 @@ func TestRun_WhoseSlicesWereGivenUpIsTakenUpAgain(t *testing.T) {
 	fake.begin(run)
 	b.runner(t, &fakeIdentity{}, func(o *jobs.Options) { o.Migrations = fake })
 	await(t, "a new slice", func() bool { return strings.Join(b.states(t, "migration_run"), " ") == "discarded completed" })
+}
+
+// The workers of its build are gone, and it was paused, or ended at its deadline.
+func TestWatch_TheJobOfARunThatIsOverGoesWithIt(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 1)
+	over, waiting := openRun(newTenant()), openRun(newTenant())
+	over.Build, waiting.Build = "build-0", "build-0"
+	for _, run := range []migration.OpenWork{over, waiting} {
+		if err := b.inserter(t).MigrationRun(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.exec(t, `UPDATE river_job SET scheduled_at = now() - interval '1 hour'`)
+	fake := &fakeMigrations{}
+	fake.begin(waiting)
+	b.runner(t, &fakeIdentity{}, func(o *jobs.Options) { o.Migrations = fake })
+	await(t, "one to be left", func() bool { return strings.Join(b.states(t, "migration_run"), " ") == "available" })
+	var left string
+	if err := b.admin.QueryRow(t.Context(), `SELECT args->>'run' FROM river_job WHERE kind = 'migration_run'`).Scan(&left); err != nil || left != waiting.ID.String() {
+		t.Errorf("the job that is left is of run %s (%v), want %v", left, err, waiting.ID)
+	}
 }
 
 func TestRun_ASliceThatFailsIsTriedAgain(t *testing.T) {

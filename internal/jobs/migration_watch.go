@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -27,7 +28,16 @@ const scheduleOfAll = "control"
 type watcher struct {
 	river.WorkerDefaults[MigrationWatch]
 	migrations Migrations
+	control    *pgxpool.Pool
 }
+
+// sqlForsaken removes jobs of runs that are over, from the queues of builds that have
+// no worker any more. One that was asked for just now may be of a run that began
+// behind the look.
+const sqlForsaken = `
+DELETE FROM river_job
+ WHERE kind = $1 AND state IN ('available', 'retryable', 'scheduled') AND scheduled_at < clock_timestamp() - interval '1 minute'
+   AND NOT args->>'run' = ANY ($2::text[])`
 
 // Work does one look. Jobs are unique while unfinished, so that what has one gets no
 // other.
@@ -35,6 +45,15 @@ func (w *watcher) Work(ctx context.Context, _ *river.Job[MigrationWatch]) error 
 	open, err := w.migrations.OpenWork(ctx, openLimit)
 	if err != nil {
 		return err
+	}
+	if len(open) < openLimit { // else some are out of sight
+		runs := make([]string, len(open))
+		for i, o := range open {
+			runs[i] = o.ID.String()
+		}
+		if _, err := w.control.Exec(ctx, sqlForsaken, MigrationRun{}.Kind(), runs); err != nil {
+			return err
+		}
 	}
 	params := firstSlices(open)
 	if len(params) == 0 {

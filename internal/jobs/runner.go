@@ -88,7 +88,7 @@ func NewRunner(o Options) (*Runner, error) {
 		river.AddWorkerSafely(workers, newRecordObjects(shared, o)),
 		river.AddWorkerSafely(workers, newRunWorker(shared, o)),
 		river.AddWorkerSafely(workers, newScrubWorker(shared, o)),
-		river.AddWorkerSafely(workers, &watcher{migrations: o.Migrations}),
+		river.AddWorkerSafely(workers, &watcher{migrations: o.Migrations, control: o.Control}),
 	); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,8 @@ type Report struct {
 	Verdict   *Verdict       // of a baseline or a recheck that has ended
 	Scrub     *ScrubProgress // of a scrub, also while it goes on
 
+	Observed *VerificationReport // what the verdict is of, where one report was asked for
+
 	progress json.RawMessage
 	outcome  json.RawMessage // of a baseline or a recheck that has ended
 }
@@ -95,6 +97,19 @@ func (s *Service) Reports(ctx context.Context, tenant domain.TenantID, id domain
 		return err
 	})
 	return all, err
+}
+
+// ReportOf gives one report of a migration, with what was seen.
+//
+// Errors: not found report_not_found; unavailable.
+func (s *Service) ReportOf(ctx context.Context, tenant domain.TenantID, id domain.MigrationID, report domain.ReportID) (r Report, err error) {
+	err = s.control.ControlRead(ctx, tenant, func(tx pgx.Tx) error {
+		if r, err = reportTx(ctx, tx, sqlOneReport, tenant, id, report); err == nil && r.Verdict != nil {
+			r.Observed, err = r.observed()
+		}
+		return err
+	})
+	return r, err
 }
 
 func reportTx(ctx context.Context, tx pgx.Tx, sql string, tenant domain.TenantID, id domain.MigrationID, report domain.ReportID) (Report, error) {

@@ -36,12 +36,12 @@ type ScrubProgress struct {
 	Bodies   int64 `json:"bodies"`    // read, whole
 	Bytes    int64 `json:"bytes"`     // of these
 
-	Corrupt     int64          `json:"corrupt"`     // other bytes stand where a body belongs
-	Missing     int64          `json:"missing"`     // nothing stands there
-	Unreachable int64          `json:"unreachable"` // the store didn't say
-	Changed     int64          `json:"changed"`     // published anew or moved, while they were read
-	Wrong       []ScrubFinding `json:"wrong"`       // the first 100 corrupt or missing
-	Unknown     []ScrubFinding `json:"unknown"`     // the first 100 unreachable
+	Corrupt        int64          `json:"corrupt"`         // other bytes stand where a body belongs
+	Missing        int64          `json:"missing"`         // nothing stands there
+	Unreachable    int64          `json:"unreachable"`     // the store didn't say
+	Changed        int64          `json:"changed"`         // published anew or moved, while they were read
+	FirstWrong     []ScrubFinding `json:"first_wrong"`     // the first 100 corrupt or missing
+	FirstUnreached []ScrubFinding `json:"first_unreached"` // the first 100 unreachable
 
 	Covered bool   `json:"covered"` // it came to the end
 	Spent   string `json:"spent"`   // what ended it before: of Spent…

@@ -108,7 +108,7 @@ func (s *Service) newScrubber(ctx context.Context, tenant domain.TenantID, id do
 // stop stops a migration that isn't over, for the first body that was wrong. A crash
 // between the stop and the note of it stops the migration again.
 func (w *scrubber) stop(ctx context.Context, r *Report) error {
-	first := r.Scrub.Wrong[0]
+	first := r.Scrub.FirstWrong[0]
 	_, err := w.Service.stop(ctx, r.Tenant, r.Migration, Stop{
 		Category: VerificationFailed, Collection: first.Collection, Key: first.Key, Section: first.Section, NextStep: nextSteps[VerificationFailed],
 	})
@@ -259,7 +259,7 @@ func (p *ScrubProgress) add(collection string, s record.StoredSection, state rec
 	p.OwnBodies++
 	p.OwnBytes += s.Length
 	found := ScrubFinding{string(state), collection, s.Key, s.Section, s.Digest, s.Length}
-	list := &p.Wrong
+	list := &p.FirstWrong
 	switch state {
 	case record.StoredSound:
 		p.Bodies++
@@ -274,7 +274,7 @@ func (p *ScrubProgress) add(collection string, s record.StoredSection, state rec
 		p.Missing++
 	default:
 		p.Unreachable++
-		list = &p.Unknown
+		list = &p.FirstUnreached
 	}
 	if len(*list) < maxFindings {
 		*list = append(slices.Clone(*list), found)

@@ -21,7 +21,7 @@ type Verification struct {
 
 // ReadLimits bound the reading of one phase.
 type ReadLimits struct {
-	PageSections  int           // of a page of the export, 1 to 32
+	PageRecords   int           // sections of a page of the export, 1 to 32
 	Points        int           // reads of one record: 128
 	Attempts      int           // of one request: 3
 	Request       time.Duration // 30 s for each attempt

@@ -8,11 +8,12 @@ import (
 
 // Why a report fails.
 const (
-	RecordVanished   = "record_vanished"         // it was there, and isn't
-	SectionVanished  = "section_vanished"        // likewise; a tombstone would still be there
-	RevisionWentBack = "revision_went_back"      // or the export's sequence did
-	ChangedInPlace   = "changed_at_its_revision" // another digest, length or state where nothing was published
-	BodyWrong        = "body_wrong"              // a body came that isn't its digest's
+	CollectionVanished = "collection_vanished"     // it was there, and isn't
+	RecordVanished     = "record_vanished"         // likewise
+	SectionVanished    = "section_vanished"        // likewise; a tombstone would still be there
+	RevisionWentBack   = "revision_went_back"      // or the export's sequence did
+	ChangedInPlace     = "changed_at_its_revision" // another digest, length or state where nothing was published
+	BodyWrong          = "body_wrong"              // a body came that isn't its digest's
 )
 
 // Why it isn't complete.
@@ -159,6 +160,9 @@ func (j *judgement) demandRead(kind ReportKind, asked *reading, pages map[Record
 
 func (j *judgement) outcome(kind ReportKind, outcome string, f Finding) {
 	switch outcome {
+	case ReadAbsent:
+		f.Reason = CollectionVanished
+		j.fail(f)
 	case ReadWrong:
 		f.Reason = BodyWrong
 		j.fail(f)

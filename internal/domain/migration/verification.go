@@ -44,7 +44,7 @@ type RecordName struct {
 // How a read went.
 const (
 	ReadSeen        = "read"        // every body has the length and the digest that was said
-	ReadAbsent      = "absent"      // the record isn't there
+	ReadAbsent      = "absent"      // the record, or the collection, isn't there
 	ReadUnavailable = "unavailable" // a body can't be had
 	ReadWrong       = "wrong"       // a body came that isn't its digest's
 	ReadUnanswered  = "unanswered"  // within the limits

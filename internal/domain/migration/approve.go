@@ -164,12 +164,17 @@ func (s *Service) approve(ctx context.Context, scope tenancy.Scope, m *Migration
 	return next, err
 }
 
+// sqlUseApproval takes an approval that was given since the migration came into the
+// state that it has. What was noted in that state meanwhile, a verification say,
+// doesn't spoil it.
 const sqlUseApproval = `
 UPDATE migration_approvals a SET used_at = $6
- WHERE a.tenant_id = $1 AND a.migration_id = $2 AND a.approved_hash = $3 AND a.for_revision = $4 AND a.purpose = $5 AND a.used_at IS NULL`
+ WHERE a.tenant_id = $1 AND a.migration_id = $2 AND a.approved_hash = $3 AND a.for_revision <= $4 AND a.purpose = $5 AND a.used_at IS NULL
+   AND NOT EXISTS (SELECT FROM migration_transitions t
+                    WHERE t.tenant_id = $1 AND t.migration_id = $2 AND t.revision > a.for_revision AND t.from_state <> t.to_state)`
 
-// useApprovalTx uses up the approval of a hash that was given for the revision that
-// the migration has.
+// useApprovalTx uses up the approval of a hash that was given for the state that the
+// migration has, at the revision that was read.
 //
 // Errors: conflict approval_missing.
 func useApprovalTx(ctx context.Context, tx pgx.Tx, m *Migration, of purpose, hash Hash) error {
@@ -181,7 +186,7 @@ func useApprovalTx(ctx context.Context, tx pgx.Tx, m *Migration, of purpose, has
 	switch {
 	case err != nil:
 		return err
-	case used.RowsAffected() != 1:
+	case used.RowsAffected() == 0:
 		return errNotApproved
 	}
 	return nil

@@ -150,7 +150,11 @@ func (s *Service) stop(ctx context.Context, tenant domain.TenantID, id domain.Mi
 		return m, err
 	}
 	s.log.WarnContext(ctx, "a migration is stopped for a review", "tenant", tenant, "migration", id, "category", why.Category, "from", why.From)
-	return m, s.hold(context.WithoutCancel(ctx), &m)
+	err = s.hold(context.WithoutCancel(ctx), &m)
+	if categoryOf(err) == TenantClosed {
+		return m, nil // who is refused at the gate needs no other hold; resuming lets go of all
+	}
+	return m, err
 }
 
 // pace is how often a worker looks whether its run may go on.

@@ -156,7 +156,8 @@ func (s *Service) Runs(ctx context.Context, tenant domain.TenantID, id domain.Mi
 
 // sqlNoteRun keeps how far a run is. One that has ended stays as it is.
 const sqlNoteRun = `
-UPDATE migration_runs r SET passes = greatest(r.passes, $4), worked_at = $5, ended_at = CASE WHEN $6 <> '' THEN $5 END, outcome = NULLIF($6, '')
+UPDATE migration_runs r SET passes = greatest(r.passes, $4), worked_at = $5::timestamptz,
+       ended_at = CASE WHEN $6::text <> '' THEN $5::timestamptz END, outcome = NULLIF($6::text, '')
  WHERE r.tenant_id = $1 AND r.migration_id = $2 AND r.run_id = $3 AND r.ended_at IS NULL`
 
 // noteRunTx keeps how far a run is, and with an outcome ends it.

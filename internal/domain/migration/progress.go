@@ -50,26 +50,6 @@ type Pace struct {
 	Bytes   float64 // of bodies, a second
 }
 
-func (c *Counters) add(other *Counters) {
-	c.Passes += other.Passes
-	c.Inspected += other.Inspected
-	c.Moved += other.Moved
-	c.Bodies += other.Bodies
-	c.Bytes += other.Bytes
-	c.Uploads += other.Uploads
-	c.Reuses += other.Reuses
-	c.Raced += other.Raced
-	c.Retries += other.Retries
-}
-
-// totals adds up the counters of checkpoints.
-func totals(all []Checkpoint) (sum Counters) {
-	for i := range all {
-		sum.add(&all[i].Counters)
-	}
-	return sum
-}
-
 // remaining is how long so much takes at a pace.
 func (p *Progress) remaining() *time.Duration {
 	recent := p.Pace5

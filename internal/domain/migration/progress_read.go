@@ -128,12 +128,14 @@ func eachOf(rows pgx.Rows, all []CollectionProgress, take func(c *CollectionProg
 // addUp makes the totals of the lines.
 func (p *Progress) addUp() {
 	p.Left.Whole = true
+	checkpoints := make([]Checkpoint, 0, len(p.Collections))
 	for i := range p.Collections {
 		c := &p.Collections[i]
-		p.Total.add(&c.Counters)
+		checkpoints = append(checkpoints, c.Checkpoint)
 		p.Left.add(c.Left)
 		p.Deferred += c.Deferred
 	}
+	p.Total = totalOf(checkpoints)
 }
 
 // awaited are the covered collections that haven't accepted the plan, by name.

@@ -158,6 +158,9 @@ func (p *process) makeAPI(ctx context.Context) error {
 	records := record.New(p.router, coordinator, p.bodyStore(), record.Options{
 		Tracing: p.telemetry.Tracers, Log: p.telemetry.Log, StillValid: p.tokens.StillValid,
 	})
+	if _, err = p.migrations(ctx, records); err != nil {
+		return err
+	}
 	p.api, err = httpapi.New(httpapi.Options{
 		Document:       web.OpenAPI,
 		Directory:      identity.New(p.router, derivedSecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers}),

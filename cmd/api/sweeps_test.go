@@ -16,6 +16,7 @@ import (
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
+	"github.com/holdfast-dev/holdfast/internal/domain/migration"
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
@@ -72,6 +73,8 @@ func (s *stack) workSweeps(t *testing.T) (linkedTo func(trace string) int) {
 	t.Helper()
 	router := s.installation.Router(t, postgres.RoleWorker)
 	spans := tracetest.NewSpanRecorder()
+	store := tenancy.NewStore(router.Control(), nil, nil, time.Now)
+	bodies := testkit.OpenBodies(t, testkit.BodyStore(t))
 	runner, err := jobs.NewRunner(jobs.Options{
 		Control:   router.Control(),
 		Databases: router.Databases(),
@@ -81,8 +84,9 @@ func (s *stack) workSweeps(t *testing.T) (linkedTo func(trace string) int) {
 			Meters:  metricnoop.NewMeterProvider(),
 		},
 		Identity:   identity.New(router, nil, identity.Options{}),
-		Leases:     lease.New(router, nil, lease.Options{Purpose: tenancy.Maintain, Signer: tenancy.NewCheckpointKeys(tenancy.NewStore(router.Control(), nil, nil, time.Now))}),
-		Records:    record.New(router, nil, testkit.OpenBodies(t, testkit.BodyStore(t)), record.Options{Purpose: tenancy.Maintain}),
+		Leases:     lease.New(router, nil, lease.Options{Purpose: tenancy.Maintain, Signer: tenancy.NewCheckpointKeys(store)}),
+		Records:    record.New(router, nil, bodies, record.Options{Purpose: tenancy.Maintain}),
+		Migrations: migration.New(router, store, record.New(router, nil, bodies, record.Options{}), migration.Options{}),
 		SweepEvery: time.Hour,
 	})
 	if err != nil {

@@ -28,6 +28,8 @@ type worker struct {
 	router  *postgres.Router
 	bodies  *objectstore.Bucket // nil without an object store
 	runner  *jobs.Runner
+
+	stopReports func() // nil while the worker doesn't report itself
 }
 
 // start opens everything and begins to work. What it opened is closed again
@@ -58,10 +60,13 @@ func (w *worker) start(ctx context.Context, c config.Config) (err error) {
 			return fmt.Errorf("private port: %w", err)
 		}
 	}
-	leases, err := w.leases(c)
+	store, err := w.store(c)
 	if err != nil {
 		return err
 	}
+	leases := w.leases(store)
+	moves := w.migrations(c, store, leases)
+	w.report(ctx, moves)
 	runner, err := jobs.NewRunner(jobs.Options{
 		Control:      w.router.Control(),
 		Databases:    w.router.Databases(),
@@ -70,6 +75,8 @@ func (w *worker) start(ctx context.Context, c config.Config) (err error) {
 		Identity:     identity.New(w.router, nil, identity.Options{Tracing: w.tel.Tracers}), // its jobs derive no secret
 		Leases:       leases,
 		Records:      w.records(leases),
+		Migrations:   moves,
+		Build:        telemetry.Build(),
 		SweepEvery:   sweepEvery(c.Environment),
 		CleanupEvery: cleanupEvery(c.Environment),
 		Drain:        c.Drain,
@@ -113,9 +120,8 @@ func (w *worker) openBodies(ctx context.Context, c config.Config) (err error) {
 	return err
 }
 
-// leases is the coordinator as the worker has it: it grants nothing, and so derives
-// no lease's secret, but it signs checkpoints.
-func (w *worker) leases(c config.Config) (*lease.Service, error) {
+// store is what the control database has, as the worker reads it.
+func (w *worker) store(c config.Config) (*tenancy.Store, error) {
 	keys := make([]tenancy.ServerKey, len(c.ServerKeys))
 	for i, key := range c.ServerKeys {
 		keys[i].ID = key.ID
@@ -125,20 +131,29 @@ func (w *worker) leases(c config.Config) (*lease.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := tenancy.NewStore(w.router.Control(), tenancy.NewGates(w.router), serverKeys, time.Now)
+	return tenancy.NewStore(w.router.Control(), tenancy.NewGates(w.router), serverKeys, time.Now), nil
+}
+
+// leases is the coordinator as the worker has it: it grants nothing, and so derives
+// no lease's secret, but it signs checkpoints.
+func (w *worker) leases(store *tenancy.Store) *lease.Service {
 	return lease.New(w.router, nil, lease.Options{
 		Tracing: w.tel.Tracers, Purpose: tenancy.Maintain, Signer: tenancy.NewCheckpointKeys(store), Log: w.tel.Log,
-	}), nil
+	})
 }
 
 // records is the keeper of records as the worker has it: it makes snapshots, and
 // looks after what records leave.
 func (w *worker) records(leases *lease.Service) *record.Service {
-	var store record.Store
-	if w.bodies != nil {
-		store = w.bodies
+	return record.New(w.router, leases, w.bodyStore(), record.Options{Tracing: w.tel.Tracers, Purpose: tenancy.Maintain, Log: w.tel.Log})
+}
+
+// bodyStore is the object store, or a nil that is no pointer's.
+func (w *worker) bodyStore() record.Store {
+	if w.bodies == nil {
+		return nil
 	}
-	return record.New(w.router, leases, store, record.Options{Tracing: w.tel.Tracers, Purpose: tenancy.Maintain, Log: w.tel.Log})
+	return w.bodies
 }
 
 // sweepEvery is how long unfinished work may lie before the sweep looks again.
@@ -181,6 +196,9 @@ func (w *worker) stopWork(ctx context.Context) error {
 		if err := w.runner.Stop(ctx); err != nil {
 			return err // closing the pools would wait for what still works; the process's end doesn't
 		}
+	}
+	if w.stopReports != nil {
+		w.stopReports()
 	}
 	if w.router != nil {
 		w.router.Close()

@@ -54,7 +54,7 @@ func (w *sliceWorker[A]) Work(ctx context.Context, job *river.Job[A]) error {
 	working, cancel := w.whileServing(ctx)
 	defer cancel()
 	ended, err := w.work(working, job.Args, time.Now().Add(sliceFor))
-	if err != nil && !w.stopped() {
+	if err != nil && working.Err() == nil {
 		return err
 	}
 	return w.handOn(ctx, job, ended)
@@ -71,15 +71,6 @@ func (w *sliceWorker[A]) whileServing(ctx context.Context) (context.Context, con
 		}
 	}()
 	return ctx, cancel
-}
-
-func (w *sliceWorker[A]) stopped() bool {
-	select {
-	case <-w.stopping:
-		return true
-	default:
-		return false
-	}
 }
 
 // handOn finishes the job and asks for the next slice, both or neither, even when the

@@ -21,6 +21,17 @@ const maxIdempotencyKey = 255 // characters
 // sqlInstallationKey reads the key that ids derive from. It never changes.
 const sqlInstallationKey = `SELECT id_key FROM installation WHERE only_row`
 
+// InstallationKey is the key that ids derive from of what operators make: in the
+// domains, too, whose things they ask for. It stays the same.
+//
+// Errors: unavailable.
+func (s *Store) InstallationKey(ctx context.Context) (key []byte, err error) {
+	err = s.controlRead(ctx, Operators, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, sqlInstallationKey).Scan(&key)
+	})
+	return key, err
+}
+
 // identify gives the id of what the caller asked to be made, of the kind what,
 // in a tenant or, with Operators, outside of any.
 func identify[K any](ctx context.Context, s *Store, caller Scope, id *domain.ID[K], what string, tenant domain.TenantID, idempotencyKey string) error {
@@ -31,10 +42,7 @@ func identify[K any](ctx context.Context, s *Store, caller Scope, id *domain.ID[
 	if !utf8.ValidString(idempotencyKey) || utf8.RuneCountInString(idempotencyKey) > maxIdempotencyKey {
 		return domain.Invalid("idempotency_key_invalid", "The Idempotency-Key is longer than 255 characters, or not UTF-8.")
 	}
-	var key []byte
-	err := s.controlRead(ctx, Operators, func(tx pgx.Tx) error {
-		return tx.QueryRow(ctx, sqlInstallationKey).Scan(&key)
-	})
+	key, err := s.InstallationKey(ctx)
 	if err != nil {
 		return err
 	}

@@ -65,9 +65,10 @@ CREATE TABLE migration_deferred (
     PRIMARY KEY (tenant_id, number, collection_id, item_key, section)
 );
 
--- A sealed collection is read where its format says, and nowhere else: a migration
--- that was verified has been closed. The way back breaks the seal.
-ALTER TABLE collections ADD COLUMN sealed boolean NOT NULL DEFAULT false;
+-- A sealed collection is read where its format says, and nowhere else. Every one is
+-- made sealed; a change of its format breaks the seal, and it is sealed again when
+-- nothing is left in the former format, and the migration is closed.
+ALTER TABLE collections ADD COLUMN sealed boolean NOT NULL DEFAULT true;
 
 ALTER TABLE migration_checkpoints ENABLE ROW LEVEL SECURITY;
 ALTER TABLE migration_checkpoints FORCE ROW LEVEL SECURITY;
@@ -80,3 +81,30 @@ GRANT UPDATE (record_format, sealed) ON collections TO holdfast_api;
 GRANT DELETE ON sections_in_store TO holdfast_api;
 GRANT UPDATE (row_identity, token) ON collections TO holdfast_worker;
 GRANT INSERT, DELETE ON sections_in_sql, sections_in_store, section_chunks TO holdfast_worker;
+
+-- upkeep_collections: a collection that has come back from the object store may have
+-- objects there, to which nothing refers any more.
+CREATE POLICY scanner ON migration_checkpoints FOR SELECT TO holdfast_scanner USING (true);
+GRANT SELECT (tenant_id, number, collection_id) ON migration_checkpoints TO holdfast_scanner;
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION upkeep_collections(p_number smallint, p_after_tenant uuid, p_after_collection uuid, p_limit integer)
+    RETURNS TABLE (tenant_id uuid, collection_id uuid, has_objects boolean)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+    BEGIN ATOMIC
+        SELECT c.tenant_id, c.collection_id,
+               coalesce(g.state = 'open', false)
+               AND (c.record_format = 2
+                    OR EXISTS (SELECT FROM snapshots s
+                                WHERE s.tenant_id = c.tenant_id AND s.number = c.number AND s.collection_id = c.collection_id)
+                    OR EXISTS (SELECT FROM object_counts o
+                                WHERE o.tenant_id = c.tenant_id AND o.number = c.number AND o.collection_id = c.collection_id)
+                    OR EXISTS (SELECT FROM migration_checkpoints m
+                                WHERE m.tenant_id = c.tenant_id AND m.number = c.number AND m.collection_id = c.collection_id))
+          FROM (SELECT c.tenant_id, c.number, c.collection_id, c.record_format FROM collections c
+                 WHERE c.number::integer = p_number::integer
+                   AND (c.tenant_id, c.collection_id) > (p_after_tenant, p_after_collection)
+                 ORDER BY c.tenant_id, c.collection_id LIMIT p_limit) c
+          LEFT JOIN tenant_gates g ON g.tenant_id = c.tenant_id
+         ORDER BY c.tenant_id, c.collection_id;
+    END;
+-- +goose StatementEnd

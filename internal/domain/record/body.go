@@ -98,7 +98,7 @@ func (s *Service) Body(ctx context.Context, scope tenancy.Scope, collection, key
 // not fetched.
 const sqlReadBody = `
 SELECT c.collection_id, r.revision, ` + sectionColumns + `, coalesce(b.whole, false), b.content
-  FROM (SELECT c.number, c.collection_id FROM collections c WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c
+  FROM (SELECT c.number, c.collection_id, ` + placesOf + ` FROM collections c WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c
  CROSS JOIN LATERAL (SELECT r.* FROM records r
                       WHERE r.tenant_id = $1 AND r.number = c.number AND r.collection_id = c.collection_id AND r.item_key = $4 LIMIT 1) r
  CROSS JOIN LATERAL ` + sectionsOfBoth + ` s

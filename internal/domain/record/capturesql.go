@@ -27,7 +27,8 @@ SELECT 0::bigint, s.item_key, t.bytes` + ofCollection + `
 
 // sqlCapturedInSQL and sqlCapturedInStore read what records have in a format.
 // sqlCaptureInSQL reads the bodies with it, in the same statement, of sections that
-// are no longer than $5.
+// are no longer than $5. OFFSET 0 keeps the planner from making one join of them,
+// which on empty tables it plans as a walk through all that the tenant has.
 const (
 	sqlCapturedInSQL = capturedColumns + `false, NULL::bytea` + ofCaptured + capturedInSQL + capturedExport + `
  ORDER BY r.item_key, s.section`
@@ -47,12 +48,12 @@ SELECT r.item_key, r.revision, ` + sectionColumns + `, s.row_identity, e.export_
  CROSS JOIN LATERAL (SELECT 1::smallint AS format, 0 AS generation, s.section, s.live, s.digest, s.length, s.chunks,
                             s.producer, s.export_sequence, s.updated_at, s.row_identity
                        FROM sections_in_sql s
-                      WHERE s.tenant_id = $1 AND s.number = r.number AND s.collection_id = r.collection_id AND s.item_key = r.item_key) s`
+                      WHERE s.tenant_id = $1 AND s.number = r.number AND s.collection_id = r.collection_id AND s.item_key = r.item_key OFFSET 0) s`
 	capturedInStore = `
  CROSS JOIN LATERAL (SELECT 2::smallint AS format, coalesce(s.generation, 0) AS generation, s.section, s.live, s.digest, s.length, 0 AS chunks,
                             s.producer, s.export_sequence, s.updated_at, 0::bigint AS row_identity
                        FROM sections_in_store s
-                      WHERE s.tenant_id = $1 AND s.number = r.number AND s.collection_id = r.collection_id AND s.item_key = r.item_key) s`
+                      WHERE s.tenant_id = $1 AND s.number = r.number AND s.collection_id = r.collection_id AND s.item_key = r.item_key OFFSET 0) s`
 	capturedExport = `
   LEFT JOIN LATERAL (SELECT e.export_sequence FROM export_entries e
                       WHERE e.tenant_id = $1 AND e.number = r.number AND e.collection_id = r.collection_id

@@ -155,7 +155,7 @@ func TestCheck_FindsNothingInACollectionThatMoves(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t, FormatSQL)
 	c := k.lived(t, "orders")
-	k.everywhere(t, `UPDATE collections SET record_format = 2`)
+	k.everywhere(t, `UPDATE collections SET record_format = 2, sealed = false`)
 	k.publish(t, c, Publication{Key: "small", Bodies: map[string][]byte{"items": []byte("two")}, Expect: Expectation{Revision: 1}})
 	k.finds(t)
 	if k.faults.Count("GET") == 0 {

@@ -206,11 +206,12 @@ func (i *inspection) unreachable() int64 {
 	return i.census.Unreachable
 }
 
-// sqlCheckStanding reads what sections have now, wherever they are.
+// sqlCheckStanding reads what sections have now, wherever they are: also where
+// nobody else looks.
 const sqlCheckStanding = `
 SELECT r.item_key, ` + sectionColumns + `
-  FROM (SELECT $2::smallint AS number, $3::uuid AS collection_id, p.item_key, p.section
-          FROM unnest($4::text[], $5::text[]) AS p (item_key, section)) r
+  FROM (SELECT $2::smallint AS number, $3::uuid AS in_sql, $3::uuid AS in_store) c
+ CROSS JOIN LATERAL (SELECT c.number, p.item_key, p.section FROM unnest($4::text[], $5::text[]) AS p (item_key, section)) r
  CROSS JOIN LATERAL ` + sectionsOfBoth + ` s
  WHERE s.section = r.section AND s.live`
 

@@ -85,8 +85,9 @@ func (w *inspectedCollection) judgeSection(r *inspectedRecord, s *inspectedSecti
 	if !w.profile.has(s.name) {
 		tell(SectionUnknown, "The collection's profile has no such section. Nothing of Holdfast writes it: find out what did, and remove it.")
 	}
-	if s.format == FormatStore && r.format == FormatSQL {
-		tell(SectionMisplaced, "The section stands in the store, and its collection keeps bodies in SQL. Find out what wrote it, and publish it anew.")
+	if r.sealed && s.format != r.format {
+		tell(SectionMisplaced, "The section stands %s, and its collection keeps bodies %s and is sealed: no call finds it. "+
+			"Find out what wrote it, and remove its row, or break the seal.", whereIs(s.format), whereIs(r.format))
 	}
 	if contradiction := s.contradiction(w.s.memory.total); contradiction != "" {
 		tell(DescriptorWrong, "%s Restore the section from a backup, or publish it anew.", contradiction)
@@ -117,6 +118,13 @@ func (w *inspectedCollection) judgeSection(r *inspectedRecord, s *inspectedSecti
 		}
 	}
 	return wrong
+}
+
+func whereIs(format int16) string {
+	if format == FormatStore {
+		return "in the store"
+	}
+	return "in SQL"
 }
 
 func (s *inspectedSection) place() place {

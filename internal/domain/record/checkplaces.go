@@ -56,6 +56,12 @@ WITH RECURSIVE step AS (
                 (SELECT t.number, t.collection_id FROM snapshot_parts t
                   WHERE t.tenant_id = $1 AND (t.number, t.collection_id) > (s.number, s.collection_id) ORDER BY t.tenant_id, t.number, t.collection_id LIMIT 1)
                 UNION ALL
+                (SELECT t.number, t.collection_id FROM migration_checkpoints t
+                  WHERE t.tenant_id = $1 AND (t.number, t.collection_id) > (s.number, s.collection_id) ORDER BY t.tenant_id, t.number, t.collection_id LIMIT 1)
+                UNION ALL
+                (SELECT t.number, t.collection_id FROM migration_deferred t
+                  WHERE t.tenant_id = $1 AND (t.number, t.collection_id) > (s.number, s.collection_id) ORDER BY t.tenant_id, t.number, t.collection_id LIMIT 1)
+                UNION ALL
                 (SELECT t.number, t.collection_id FROM object_counts t
                   WHERE t.tenant_id = $1 AND (t.number, t.collection_id) > (s.number, s.collection_id) ORDER BY t.tenant_id, t.number, t.collection_id LIMIT 1)) p
          ORDER BY p.number, p.collection_id LIMIT 1) n

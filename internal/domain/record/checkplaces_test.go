@@ -73,6 +73,9 @@ func TestCheck_FindsRowsOfEveryTableInNumbersThatArentTheirCollections(t *testin
 			}
 			k.everywhere(t, `INSERT INTO snapshot_parts SELECT s.tenant_id, s.number, s.collection_id, s.snapshot_id, 1, sha256(''), 1, 1 FROM snapshots s`)
 			k.everywhere(t, `INSERT INTO object_counts SELECT c.tenant_id, c.number, c.collection_id, 0, 0, now() FROM collections c`)
+			k.everywhere(t, `INSERT INTO migration_checkpoints SELECT c.tenant_id, c.number, c.collection_id, c.collection, c.token, 'rehydrate', sha256(''), 'b', c.token, false, 1,
+				0, 0, '', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), now(), NULL, NULL FROM collections c`)
+			k.everywhere(t, `INSERT INTO migration_deferred SELECT c.tenant_id, c.number, c.collection_id, 'x', 'items', 'object_missing', 1, false, now(), now() FROM collections c`)
 			made, err := k.Collection(t.Context(), k.scope, c)
 			if err != nil {
 				t.Fatal(err)

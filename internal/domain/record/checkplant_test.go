@@ -161,7 +161,7 @@ var plantsInSQL = []plant{
 		INSERT INTO sections_in_store SELECT tenant_id, number, collection_id, item_key, section, live, digest, length, 0, producer, export_sequence, updated_at
 		  FROM sections_in_sql WHERE item_key = 'small' AND section = 'items'`,
 		`section_twice orders small items`},
-	{"a section is in a format that isn't the collection's yet", `
+	{"a section is in the store, and nothing is moved", `
 		INSERT INTO sections_in_store SELECT tenant_id, number, collection_id, item_key, section, live, digest, length, NULL, producer, export_sequence, updated_at
 		  FROM sections_in_sql WHERE item_key = 'gone';
 		DELETE FROM sections_in_sql WHERE item_key = 'gone'`,
@@ -214,6 +214,12 @@ var plantsInStore = []plant{
 	{"there are chunks of a body in the store", `
 		INSERT INTO section_chunks SELECT tenant_id, number, collection_id, item_key, section, 0, 'x' FROM sections_in_store WHERE item_key = 'small' AND section = 'items'`,
 		`chunks_stray orders small items`},
+	{"a section is in SQL, and nothing is moved", `
+		INSERT INTO sections_in_sql SELECT tenant_id, number, collection_id, item_key, section, 1, live, digest, length, NULL, 0, producer, export_sequence, updated_at
+		  FROM sections_in_store WHERE item_key = 'gone';
+		UPDATE collections SET row_identity = 1;
+		DELETE FROM sections_in_store WHERE item_key = 'gone'`,
+		`section_misplaced orders gone items`},
 }
 
 const dishonestInStore = `ALTER TABLE sections_in_store DROP CONSTRAINT sections_in_store_honest; UPDATE sections_in_store SET `

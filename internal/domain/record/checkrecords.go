@@ -13,7 +13,7 @@ import (
 // either table, chunks, and what the export has of it. Chunks without a section are
 // of format 0. Lengths are known without reading contents.
 const sqlCheckRecords = `
-SELECT k.item_key, c.record_format, c.export_sequence, c.row_identity, r.item_key IS NOT NULL, coalesce(r.revision, 0), coalesce(r.live, false),
+SELECT k.item_key, c.record_format, c.sealed, c.export_sequence, c.row_identity, r.item_key IS NOT NULL, coalesce(r.revision, 0), coalesce(r.live, false),
        coalesce(s.format, -1), coalesce(s.section, ''), coalesce(s.live, false), s.digest, coalesce(s.length, 0), s.inline, coalesce(s.chunks, 0),
        s.generation, coalesce(s.row_identity, 0), coalesce(s.export_sequence, 0),
        coalesce(s.pieces, 0), coalesce(s.dense, true), coalesce(s.pieces_length, 0),
@@ -70,7 +70,8 @@ SELECT k.item_key, c.record_format, c.export_sequence, c.row_identity, r.item_ke
 // inspectedRecord is what stands under a key.
 type inspectedRecord struct {
 	key      string
-	format   int16 // the collection's, and its counters
+	format   int16 // the collection's, and whether it is sealed, and its counters
+	sealed   bool
 	sequence int64
 	identity int64
 	known    bool // there is a record
@@ -136,7 +137,7 @@ func (w *inspectedCollection) recordPage(ctx context.Context, after string) (pag
 			for rows.Next() {
 				var r inspectedRecord
 				var s inspectedSection
-				if err := rows.Scan(&r.key, &r.format, &r.sequence, &r.identity, &r.known, &r.revision, &r.live,
+				if err := rows.Scan(&r.key, &r.format, &r.sealed, &r.sequence, &r.identity, &r.known, &r.revision, &r.live,
 					&s.format, &s.name, &s.live, &s.digest, &s.length, &s.inline, &s.chunks, &s.generation, &s.identity, &s.sequence,
 					&s.pieces, &s.dense, &s.piecesLength, &s.exported, &s.sequenceTwice, &s.identityTwice); err != nil {
 					return err

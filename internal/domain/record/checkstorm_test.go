@@ -115,7 +115,7 @@ func TestCheck_FindsNothingWhilePublicationsGoOn(t *testing.T) {
 						t.Errorf("check %d found %q", n, found)
 					}
 					if move && n == 15 {
-						k.everywhere(t, `UPDATE collections SET record_format = 2`)
+						k.everywhere(t, `UPDATE collections SET record_format = 2, sealed = false`)
 					}
 				}
 				close(checked)

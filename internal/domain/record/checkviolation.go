@@ -35,7 +35,7 @@ const (
 	CompanionAlone   ViolationKind = "companion_alone"    // a companion is live, and no primary that it accompanies
 	SectionUnknown   ViolationKind = "section_unknown"    // the profile has no such section
 	SectionTwice     ViolationKind = "section_twice"      // a section stands in both formats
-	SectionMisplaced ViolationKind = "section_misplaced"  // a section stands in a format that its collection doesn't have yet
+	SectionMisplaced ViolationKind = "section_misplaced"  // a section stands in the other format than its collection, which is sealed
 	DescriptorWrong  ViolationKind = "descriptor_wrong"   // a section's row contradicts itself
 	ChunksWrong      ViolationKind = "chunks_wrong"       // a body's chunks aren't what its row says
 	ChunksStray      ViolationKind = "chunks_stray"       // chunks of a body that has none

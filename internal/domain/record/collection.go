@@ -21,6 +21,7 @@ type Collection struct {
 	Profile   Profile
 	Sequence  int64 // of the last change in its export
 	CreatedAt time.Time
+	Sealed    bool // it has no section in the other format, nor is one looked for there
 }
 
 // collection is a collection's row.
@@ -35,14 +36,15 @@ type collection struct {
 	claimGeneration int64        // the last
 	token           domain.Token // of the last transaction that changed anything in it
 	createdAt       time.Time
+	sealed          bool // see Collection
 }
 
 func (c *collection) shown() Collection {
-	return Collection{c.name, c.id, c.format, c.world, c.profile, c.sequence, c.createdAt}
+	return Collection{c.name, c.id, c.format, c.world, c.profile, c.sequence, c.createdAt, c.sealed}
 }
 
 const collectionColumns = `c.number, c.collection, c.collection_id, c.record_format, c.world_id, c.profile,
-       c.export_sequence, c.row_identity, c.claim_generation, c.token, c.created_at`
+       c.export_sequence, c.row_identity, c.claim_generation, c.token, c.created_at, c.sealed`
 
 // scanCollection reads collectionColumns, behind others.
 func scanCollection(row pgx.CollectableRow, c *collection, before ...any) (err error) {
@@ -50,7 +52,7 @@ func scanCollection(row pgx.CollectableRow, c *collection, before ...any) (err e
 	var world *string
 	var profile string
 	if err := row.Scan(append(before, &number, &c.name, &c.id, &c.format, &world, &profile,
-		&c.sequence, &c.rowIdentity, &c.claimGeneration, &c.token, &c.createdAt)...); err != nil {
+		&c.sequence, &c.rowIdentity, &c.claimGeneration, &c.token, &c.createdAt, &c.sealed)...); err != nil {
 		return err
 	}
 	if world != nil {

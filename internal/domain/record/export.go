@@ -68,7 +68,7 @@ const sqlReadChanges = `
 SELECT s.counter, s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false), b.content
   FROM (SELECT c.counter, r.number, r.collection_id, r.item_key, r.revision, s.*,
                sum(s.length) OVER (ORDER BY s.export_sequence) - s.length AS before, row_number() OVER (ORDER BY s.export_sequence) AS place
-          FROM (SELECT c.number, c.collection_id, c.export_sequence AS counter FROM collections c
+          FROM (SELECT c.number, c.collection_id, c.export_sequence AS counter, ` + placesOf + ` FROM collections c
                  WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c
          CROSS JOIN LATERAL (
                SELECT e.* FROM unnest($4::text[]) AS n (section)

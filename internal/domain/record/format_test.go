@@ -92,7 +92,7 @@ func TestAFormatThatChangesWhileAPublicationHasItsLock_GoesBehindIt(t *testing.T
 	}()
 	<-trap.Met()
 	go func() {
-		_, err := k.adminOf(c).Exec(t.Context(), `UPDATE collections SET record_format = 2 WHERE tenant_id = $1`, k.scope.Tenant)
+		_, err := k.adminOf(c).Exec(t.Context(), `UPDATE collections SET record_format = 2, sealed = false WHERE tenant_id = $1`, k.scope.Tenant)
 		changed <- err
 	}()
 	k.awaitLocked(t, c)

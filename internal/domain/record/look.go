@@ -25,26 +25,33 @@ SELECT p.ordinal, ` + collectionColumns + `
 // ofNames are things that decisions look at, each with its collection's name.
 const ofNames = `
   FROM unnest($2::smallint[], $3::text[], $4::text[]) WITH ORDINALITY AS p (number, collection, name, ordinal)
- CROSS JOIN LATERAL (SELECT c.collection_id FROM collections c
+ CROSS JOIN LATERAL (SELECT c.collection_id, ` + placesOf + ` FROM collections c
                       WHERE c.tenant_id = $1 AND c.number = p.number AND c.collection = p.collection LIMIT 1) c`
+
+// placesOf are the ids under which a collection's sections are looked for in SQL and
+// in the store. Where a sealed one has none it is NULL, under which an index isn't
+// even searched.
+const placesOf = `CASE WHEN c.sealed AND c.record_format <> 1 THEN NULL ELSE c.collection_id END AS in_sql,
+       CASE WHEN c.sealed AND c.record_format <> 2 THEN NULL ELSE c.collection_id END AS in_store`
 
 // sectionColumns are those of a section, in both formats.
 const (
 	sectionColumns = `s.format, s.section, s.live, s.digest, s.length, s.generation, s.chunks > 0,
        s.producer, s.export_sequence, s.updated_at`
 
-	// sectionsOfBoth reads a record's sections wherever they are: a section that is
-	// moved from one table into the other is in one of them at any time.
+	// sectionsOfBoth reads a record's sections wherever they are, at the placesOf the
+	// collection: a section that is moved from one table into the other is in one of
+	// them at any time.
 	sectionsOfBoth = `
  (SELECT 1::smallint AS format, s.section, s.live, s.digest, s.length, 0 AS generation, s.chunks,
          s.producer, s.export_sequence, s.updated_at
     FROM sections_in_sql s
-   WHERE s.tenant_id = $1 AND s.number = r.number AND s.collection_id = r.collection_id AND s.item_key = r.item_key
+   WHERE s.tenant_id = $1 AND s.number = r.number AND s.collection_id = c.in_sql AND s.item_key = r.item_key
   UNION ALL
   SELECT 2::smallint, s.section, s.live, s.digest, s.length, coalesce(s.generation, 0), 0,
          s.producer, s.export_sequence, s.updated_at
     FROM sections_in_store s
-   WHERE s.tenant_id = $1 AND s.number = r.number AND s.collection_id = r.collection_id AND s.item_key = r.item_key)`
+   WHERE s.tenant_id = $1 AND s.number = r.number AND s.collection_id = c.in_store AND s.item_key = r.item_key)`
 )
 
 const sqlReadRecords = `

@@ -60,6 +60,7 @@ func TestReaders_WhileSectionsMove_SeeEachInOnePlace(t *testing.T) {
 		list[i] = withoutPlace(line)
 	}
 	admin := k.adminOf(c)
+	k.setFormat(t, c, FormatStore) // which breaks the seal
 	if _, err := admin.Exec(t.Context(), sqlMoveAbout, pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
 	}

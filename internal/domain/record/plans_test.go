@@ -29,7 +29,20 @@ var searches = map[string]map[string]string{
 	sqlRemoveChunks:    {"section_chunks": "section"},
 	sqlRemoveInSQL:     {"sections_in_sql": "section"},
 	sqlRemoveExport:    {"export_entries": "export_sequence"},
+	sqlRemoveInStore:   {"sections_in_store": "section"},
 	sqlRemoveClaim:     {"item_claims": "item_key"},
+	sqlRowsInSQL:       {"collections": "collection", "sections_in_sql": "collection_id"},
+	sqlRowsInStore:     {"collections": "collection", "sections_in_store": "item_key"},
+	sqlCapturedInSQL:   {"collections": "collection", "records": "item_key", "sections_in_sql": "item_key", "export_entries": "export_sequence"},
+	sqlCaptureInSQL:    {"collections": "collection", "records": "item_key", "sections_in_sql": "item_key", "export_entries": "export_sequence", "section_chunks": "section"},
+	sqlCapturedInStore: {"collections": "collection", "records": "item_key", "sections_in_store": "item_key", "export_entries": "export_sequence"},
+	sqlRemoveMoved:     {"sections_in_sql": "section"},
+	sqlDemandMoved:     {"sections_in_sql": "section"},
+	sqlDemandMovedBack: {"sections_in_store": "section"},
+	sqlTakeRows:        {"collections": "collection"},
+	sqlSwitchFormat:    {"collections": "collection"},
+	sqlSeal:            {"collections": "collection"},
+	sqlDemandOneFormat: {"sections_in_sql": "collection_id", "sections_in_store": "collection_id"},
 }
 
 // TestPlans_AreOnTheirKeys holds the statements that serve to their indexes: on

@@ -121,7 +121,7 @@ type RecordPage struct {
 // wants: a page costs no more where they are few.
 const sqlListRecords = `
 SELECT r.item_key, r.revision, r.live, r.created_at, r.updated_at, ` + sectionColumns + `
-  FROM (SELECT c.number, c.collection_id FROM collections c WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c
+  FROM (SELECT c.number, c.collection_id, ` + placesOf + ` FROM collections c WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c
  CROSS JOIN LATERAL (SELECT r.* FROM records r
                       WHERE r.tenant_id = $1 AND r.number = c.number AND r.collection_id = c.collection_id AND r.item_key > $4
                       ORDER BY r.item_key LIMIT $5) r

@@ -14,15 +14,17 @@ const (
 )
 
 // sqlWalk reads the sections of records behind a place, $4 and $5, by key and
-// section. A page ends as that of sqlReadChanges does.
+// section, of the collection of a name, $8. A page ends as that of sqlReadChanges does.
 const sqlWalk = `
 SELECT s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.whole, false), b.content
   FROM (SELECT r.number, r.collection_id, r.item_key, r.revision, s.*,
                sum(s.length) OVER (ORDER BY r.item_key, s.section) - s.length AS before,
                row_number() OVER (ORDER BY r.item_key, s.section) AS place
-          FROM (SELECT r.* FROM records r
-                 WHERE r.tenant_id = $1 AND r.number = $2 AND r.collection_id = $3 AND r.item_key >= $4
-                 ORDER BY r.item_key LIMIT $6) r
+          FROM (SELECT ` + placesOf + ` FROM collections c
+                 WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $8 AND c.collection_id = $3 LIMIT 1) c
+         CROSS JOIN LATERAL (SELECT r.* FROM records r
+                              WHERE r.tenant_id = $1 AND r.number = $2 AND r.collection_id = $3 AND r.item_key >= $4
+                              ORDER BY r.item_key LIMIT $6) r
          CROSS JOIN LATERAL ` + sectionsOfBoth + ` s
          WHERE r.item_key > $4 OR s.section > $5) s
  CROSS JOIN LATERAL (SELECT s.number, s.collection_id, s.item_key) r
@@ -46,7 +48,8 @@ func (s *Service) readPage(ctx context.Context, sn *snapshot) (*snapshotPage, er
 		// One record more for the one at the cursor, and one to see whether there are more.
 		const limit = maxSnapshotLines + 2
 		if sn.walking {
-			tx.Queue(sqlWalk, int16(sn.number), sn.of, sn.afterKey, sn.afterSection, limit, int64(maxSnapshotBytes)).Query(scanExported(&page.found))
+			tx.Queue(sqlWalk, int16(sn.number), sn.of, sn.afterKey, sn.afterSection, limit, int64(maxSnapshotBytes), sn.Collection).
+				Query(scanExported(&page.found))
 			return nil
 		}
 		var of *collection

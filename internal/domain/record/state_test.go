@@ -190,7 +190,7 @@ func (k *keeper) expectState(t tester, collection string, m *reference, section 
 // setFormat changes a collection's format as only a migration may.
 func (k *keeper) setFormat(t tester, collection string, format int16) {
 	t.Helper()
-	tag, err := k.adminOf(collection).Exec(t.Context(), `UPDATE collections SET record_format = $3 WHERE tenant_id = $1 AND collection = $2`, k.scope.Tenant, collection, format)
+	tag, err := k.adminOf(collection).Exec(t.Context(), `UPDATE collections SET record_format = $3, sealed = false WHERE tenant_id = $1 AND collection = $2`, k.scope.Tenant, collection, format)
 	if err != nil || tag.RowsAffected() != 1 {
 		t.Fatalf("%v, %v", tag, err)
 	}

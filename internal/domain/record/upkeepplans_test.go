@@ -33,6 +33,8 @@ func (k *keeper) fillForPlans(t *testing.T) {
 		 SELECT tenant_id, number, collection_id, gen_random_uuid(), collection, gen_random_uuid(), CASE i WHEN 1 THEN 'running' ELSE 'complete' END, '', now(),
 		        CASE i WHEN 1 THEN NULL ELSE now() END, now(), true, '', '', 0, 0, 0, 3, 3, 3, 0 FROM collections, generate_series(1, 3) i`,
 		`INSERT INTO snapshot_parts SELECT tenant_id, number, collection_id, snapshot_id, i, sha256(''), 1, 1 FROM snapshots, generate_series(1, 3) i`,
+		`INSERT INTO migration_checkpoints SELECT tenant_id, number, collection_id, collection, gen_random_uuid(), 'rehydrate', sha256(''), 'b', gen_random_uuid(), false, 1,
+		        0, 0, '', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), now(), now(), now() FROM collections`,
 		`INSERT INTO object_counts SELECT tenant_id, number, collection_id, number % 2, 0, now() FROM collections`,
 	} {
 		if _, err := k.admin["data1"].Exec(t.Context(), sql); err != nil {
@@ -74,7 +76,7 @@ func TestPlans_OfTheUpkeepAreOnTheirKeysAndIndexes(t *testing.T) {
 		"upkeep_receipts":     {"receipts_by_age"},
 		"upkeep_batches":      {"batches_by_age"},
 		"upkeep_claims":       {"item_claims_by_expiry"},
-		"upkeep_collections":  {"collections_by_id", "snapshots_pkey", "object_counts_pkey"},
+		"upkeep_collections":  {"collections_by_id", "snapshots_pkey", "object_counts_pkey", "migration_checkpoints_pkey"},
 		"upkeep_unreferenced": {"object_counts_unreferenced"},
 	}
 	k.expectEveryScanHeld(t, scans)

@@ -155,6 +155,12 @@ func TestFaults(t *testing.T) {
 		{"internal/objectstore", s3, false},
 		{"internal/config", "internal/tenancy", true},
 
+		{"internal/qualify", "internal/domain/migration", false},
+		{"internal/qualify", "internal/objectstore/conformance", false},
+		{"internal/qualify", "internal/objectstore", true},
+		{"internal/objectstore/conformance", "internal/domain", false},
+		{"internal/objectstore/conformance", "internal/tenancy", true},
+
 		{"cmd/api", echo, false},
 		{"cmd/api", river, false},
 		{"cmd/api", s3, true},

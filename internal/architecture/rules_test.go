@@ -37,7 +37,8 @@ var rules = []rule{
 	{"internal/domain/lease/...", domainBase("internal/domain/lease/..."), append([]string{"github.com/go-json-experiment/json/..."}, domainLibraries...)},
 	// A publication may carry a lease as its authority.
 	{"internal/domain/record/...", domainBase("internal/domain/record/...", "internal/domain/lease"), domainLibraries},
-	{"internal/domain/migration/...", domainBase("internal/domain/migration/...", "internal/domain/record"), domainLibraries},
+	// What is hashed and approved is canonical JSON.
+	{"internal/domain/migration/...", domainBase("internal/domain/migration/...", "internal/domain/record"), append([]string{"github.com/go-json-experiment/json/..."}, domainLibraries...)},
 
 	{"internal/tenancy/...", []string{"internal/domain", "internal/postgres"}, nil},
 	{"internal/postgres", []string{"internal/domain", "db/migrations"}, nil},
@@ -49,6 +50,10 @@ var rules = []rule{
 	{"internal/jobs/riverschema", []string{"internal/postgres"}, nil},
 	{"internal/jobs/...", outer("internal/jobs/...", "internal/objectstore"), nil},
 	{"internal/httpapi/...", outer("internal/httpapi/...", "web"), nil},
+
+	// It puts the storage's promises to the configured bucket, and goes by the domain's
+	// own functions else.
+	{"internal/qualify", outer("internal/objectstore/conformance"), nil},
 
 	{"internal/testkit/...", []string{
 		"internal/domain/...", "internal/tenancy", "internal/postgres", "internal/objectstore",

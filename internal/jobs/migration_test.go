@@ -166,26 +166,6 @@ func TestRun_IsAskedForOnceByWhoeverBeginsItAndTheWatch(t *testing.T) {
 	}
 }
 
-// The worker was killed in the middle of a slice: its job says that it runs, and
-// nobody does. Another one goes on with the run.
-func TestRun_WhoseWorkerWasKilledIsTakenUpAgain(t *testing.T) {
-	t.Parallel()
-	b := setUp(t, 1)
-	run := openRun(newTenant())
-	if err := b.inserter(t).MigrationRun(t.Context(), run); err != nil {
-		t.Fatal(err)
-	}
-	// The rescuer's own times come on top of this minute.
-	b.exec(t, `UPDATE river_job SET state = 'running', attempt = 1, attempted_at = now() - interval '60 seconds', attempted_by = '{gone}'`)
-	fake := &fakeMigrations{}
-	fake.begin(run)
-	b.runner(t, &fakeIdentity{}, func(o *jobs.Options) { o.Migrations = fake })
-	await(t, "the run to end", func() bool { return strings.Join(b.states(t, "migration_run"), " ") == "completed" })
-	if diff := cmp.Diff([]migration.OpenWork{run}, fake.asked()); diff != "" {
-		t.Errorf("slices (-want +got):\n%s", diff)
-	}
-}
-
 func TestRun_WhoseSlicesWereGivenUpIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	b := setUp(t, 1)

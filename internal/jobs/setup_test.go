@@ -89,7 +89,12 @@ func (w *worker) stop(t *testing.T) {
 // await waits until something is so.
 func await(t *testing.T, what string, isSo func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	awaitFor(t, 30*time.Second, what, isSo)
+}
+
+func awaitFor(t *testing.T, patience time.Duration, what string, isSo func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for !isSo() {

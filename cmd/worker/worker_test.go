@@ -138,6 +138,8 @@ func TestWorker_SweepsEveryDatabaseAndStopsOnASignal(t *testing.T) {
 	for _, kind := range []string{"identity_sweep", "identity_cleanup", "record_snapshot", "record_cleanup", "record_objects"} {
 		awaitCount(t, in, "control", completedJobs+` AND kind = '`+kind+`'`, 3)
 	}
+	awaitCount(t, in, "control", completedJobs+` AND kind = 'migration_watch'`, 1)
+	awaitCount(t, in, "control", `SELECT count(*) FROM deployments WHERE process = 'worker' AND build <> '' AND formats = '{1,2}'`, 1)
 	for _, database := range []string{"data1", "data2", "data3"} {
 		// One row a number and family for the operations, and one for the page of claims.
 		awaitCount(t, in, database, `SELECT count(*) FROM sweeps WHERE kind IN ('operations', 'claims') AND passes > 0`, 2*21+1)
@@ -172,9 +174,11 @@ func TestWorker_SweepsEveryDatabaseAndStopsOnASignal(t *testing.T) {
 	if code := p.exit(t); code != exitOK {
 		t.Errorf("the exit code is %d", code)
 	}
-	var running int
-	if err := in.Admin(t, "control").QueryRow(t.Context(), `SELECT count(*) FROM river_job WHERE state = 'running'`).Scan(&running); err != nil || running != 0 {
-		t.Errorf("%d jobs are left running (%v)", running, err)
+	var running, reported int
+	err = in.Admin(t, "control").QueryRow(t.Context(),
+		`SELECT (SELECT count(*) FROM river_job WHERE state = 'running'), (SELECT count(*) FROM deployments)`).Scan(&running, &reported)
+	if err != nil || running != 0 || reported != 0 {
+		t.Errorf("%d jobs are left running, and %d processes count as alive (%v)", running, reported, err)
 	}
 }
 

@@ -16,6 +16,15 @@
 //   - It is registered on every client that may lead: River's leader discards
 //     stuck jobs of kinds that it doesn't know.
 //
+// # Slices
+//
+// A migration's run goes on for up to 50 minutes, and a scrub for longer: slice by
+// slice, each a job that commits its end together with the next one (migration_slice.go).
+// A run is worked by workers of its plan's build only, which listen to a queue that
+// is named after it. The runs of a tenant take turns, so that it has one slice at a
+// time, and tenants do by the order of the queue. What is open and has no job gets one
+// from the watch.
+//
 // # Schedules
 //
 // River's own periodic jobs live in its leader's memory. Here the table

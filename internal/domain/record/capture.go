@@ -28,10 +28,10 @@ type Cursor struct {
 
 // Selection says which records a capture is to have.
 type Selection struct {
-	From     int16           // the format that they are to be moved out of
-	After    Cursor          // where they begin
-	UpTo     int64           // the last row identity, out of SQL
-	LeaveOut map[string]bool // keys
+	From     int16                 // the format that they are to be moved out of
+	After    Cursor                // where they begin
+	UpTo     int64                 // the last row identity, out of SQL
+	LeaveOut func(key string) bool // nil for none
 	Caps     Caps
 }
 
@@ -68,6 +68,15 @@ type CapturedSection struct {
 	whole    bool   // its content in SQL is as long as it says
 	exported bool   // the export has it at its sequence
 }
+
+func (s *Selection) leavesOut(key string) bool { return s.LeaveOut != nil && s.LeaveOut(key) }
+
+// rows is how many rows are looked at for one capture: what it can take of records
+// of a few sections each, and no more, since the next looks at the rest again.
+func (s *Selection) rows() int { return min(s.Caps.Inspected, usualSections*s.Caps.Records) }
+
+// usualSections is how many sections records have, as a rule.
+const usualSections = 4
 
 // Capture reads the next records of a collection, within the caps: lengths come
 // before contents. Whoever gets a capture closes it.
@@ -135,9 +144,9 @@ func (c *Capture) read(ctx context.Context, tx *tenancy.Tx, want Selection, room
 
 func (c *Capture) queueRows(tx *tenancy.Tx, want Selection) *pgx.QueuedQuery {
 	if c.from == FormatStore {
-		return tx.Queue(sqlRowsInStore, int16(c.ref.number), c.ref.name, want.After.Key, want.Caps.Inspected)
+		return tx.Queue(sqlRowsInStore, int16(c.ref.number), c.ref.name, want.After.Key, want.rows())
 	}
-	return tx.Queue(sqlRowsInSQL, int16(c.ref.number), c.ref.name, want.After.Row, want.UpTo, want.Caps.Inspected)
+	return tx.Queue(sqlRowsInSQL, int16(c.ref.number), c.ref.name, want.After.Row, want.UpTo, want.rows())
 }
 
 func (c *Capture) queueRecords(tx *tenancy.Tx, keys []string, room int64) *pgx.QueuedQuery {
@@ -160,7 +169,7 @@ type inspectedRow struct {
 func (c *Capture) choose(rows []inspectedRow, want Selection) (keys []string, bytes int64) {
 	c.More = len(rows) > 0
 	for _, row := range rows {
-		if !want.LeaveOut[row.Key] && !slices.Contains(keys, row.Key) {
+		if !slices.Contains(keys, row.Key) && !want.leavesOut(row.Key) {
 			if len(keys) > 0 && (len(keys) == want.Caps.Records || bytes+row.Bytes > want.Caps.Bytes) {
 				break
 			}

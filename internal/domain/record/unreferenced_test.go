@@ -268,3 +268,29 @@ func TestUnreferenced_ManyWorkersCountOnce(t *testing.T) {
 		}
 	}
 }
+
+// What a collection has left in the store that has come back to SQL is counted too,
+// also if nobody had counted there before, and stays.
+func TestUnreferenced_WhatACollectionLeavesBehindIsCounted(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, FormatStore)
+	c, w := k.collection(t, "orders"), k.upkeep(t, agedObjects)
+	k.publish(t, c, Publication{Key: "a", Bodies: map[string][]byte{"items": []byte("12345"), "plans": []byte("678")}, Expect: Expectation{Absent: true}})
+	m := k.mover(t, c, Options{})
+	m.over(t, FormatSQL, func() {})
+	k.everywhere(t, `INSERT INTO migration_checkpoints SELECT c.tenant_id, c.number, c.collection_id, c.collection, c.token, 'rehydrate', sha256(''), 'b', c.token, false, 1,
+		0, 0, '', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), now(), now(), now() FROM collections c`)
+	k.count(t, w, c)
+	if u := k.unreferenced(t, w); u != (Unreferenced{Objects: 2, Bytes: 8}) {
+		t.Errorf("back in SQL: %+v", u)
+	}
+	if n := len(k.objects(t, c)); n != 2 {
+		t.Errorf("%d objects are left", n)
+	}
+	m.over(t, FormatStore, func() {})
+	k.count(t, w, c)
+	if u := k.unreferenced(t, w); u != (Unreferenced{}) {
+		t.Errorf("in the store again: %+v", u)
+	}
+	k.finds(t)
+}

@@ -21,17 +21,10 @@ func (m *moving) every(t testing.TB, sql string, args ...any) {
 	}
 }
 
-// sum adds up a number over all data databases.
-func (m *moving) sum(t testing.TB, sql string, args ...any) (sum int64) {
+// sum is counted, as observations have it.
+func (m *moving) sum(t testing.TB, sql string, args ...any) int64 {
 	t.Helper()
-	for _, db := range m.router.Databases() {
-		var here int64
-		if err := m.admin[db.Name].QueryRow(t.Context(), sql, args...).Scan(&here); err != nil {
-			t.Fatalf("%s: %v", sql, err)
-		}
-		sum += here
-	}
-	return sum
+	return int64(m.counted(t, sql, args...))
 }
 
 func (m *moving) observed(t testing.TB, kind Kind, collections ...string) Observations {

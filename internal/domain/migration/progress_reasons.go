@@ -36,7 +36,7 @@ var reasonTexts = map[ReasonCode]string{
 	ReasonBuild:        "The migration is being carried over to another build. Finish that.",
 	ReasonHeld:         "Some collections are still held, though the migration is active. The next run lets go of them.",
 	ReasonNoRun:        "No run is open. One has to be asked for.",
-	ReasonNoWorker:     "Nobody has worked on the open run for a minute. Is there a worker of its build?",
+	ReasonNoWorker:     "No worker has noted any work on the open run for two minutes. Is there a worker of its build?",
 	ReasonCaps:         "The caps are lower than the plan's.",
 	ReasonSlower:       "The last five minutes were less than half as fast as the last hour.",
 	ReasonDeferred:     "Some sections aren't what their rows say, and wait for a review.",
@@ -59,7 +59,7 @@ const (
 var nextTexts = map[NextAction]string{
 	NextNothing:  "Nothing happens until somebody asks for it.",
 	NextPasses:   "The open run makes further passes, until nothing is left or one of its bounds is reached.",
-	NextHandOver: "A worker of the run's build takes it up again, within two minutes of the time at which there is one.",
+	NextHandOver: "A worker of the run's build takes it up again, as soon as there is one.",
 	NextDrained:  "The open run finds nothing left in the former format, and calls the migration drained.",
 	NextReview:   "The open run ends its sweep, and stops the migration for a review of what was deferred.",
 }
@@ -67,9 +67,10 @@ var nextTexts = map[NextAction]string{
 // Text says it in plain words.
 func (n NextAction) Text() string { return nextTexts[n] }
 
-// unworked is how long a run may go without a worker's noting it, which one at work
-// does every second.
-const unworked = time.Minute
+// unworked is how long a run may go without a worker's noting how far it is. One at
+// work does so at the end of each shift, which is about a minute long, and one that
+// was killed is replaced within two.
+const unworked = 2 * time.Minute
 
 // abandoned tells that nobody is at the open run.
 func (p *Progress) abandoned() bool {

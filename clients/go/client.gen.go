@@ -145,6 +145,21 @@ func (e LeaseHandoffTo) Valid() bool {
 	}
 }
 
+// Defines values for NewMigrationKind.
+const (
+	NewMigrationRecordBodies NewMigrationKind = "record_bodies"
+)
+
+// Valid indicates whether the value is a known member of the NewMigrationKind enum.
+func (e NewMigrationKind) Valid() bool {
+	switch e {
+	case NewMigrationRecordBodies:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewTenantHandlePolicy.
 const (
 	ASCII   NewTenantHandlePolicy = "ascii"
@@ -175,6 +190,69 @@ func (e NewTenantIdentityState) Valid() bool {
 	case IdentityStateImporting:
 		return true
 	case IdentityStateOpen:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewTenantMigrationKind.
+const (
+	NewTenantMigrationRecordBodies NewTenantMigrationKind = "record_bodies"
+	NewTenantMigrationRehydrate    NewTenantMigrationKind = "rehydrate"
+)
+
+// Valid indicates whether the value is a known member of the NewTenantMigrationKind enum.
+func (e NewTenantMigrationKind) Valid() bool {
+	switch e {
+	case NewTenantMigrationRecordBodies:
+		return true
+	case NewTenantMigrationRehydrate:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewVerificationPhase.
+const (
+	VerifyBaseline NewVerificationPhase = "baseline"
+	VerifyRecheck  NewVerificationPhase = "recheck"
+)
+
+// Valid indicates whether the value is a known member of the NewVerificationPhase enum.
+func (e NewVerificationPhase) Valid() bool {
+	switch e {
+	case VerifyBaseline:
+		return true
+	case VerifyRecheck:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ReadOutcome.
+const (
+	ReadAbsent      ReadOutcome = "absent"
+	ReadSeen        ReadOutcome = "read"
+	ReadUnanswered  ReadOutcome = "unanswered"
+	ReadUnavailable ReadOutcome = "unavailable"
+	ReadWrong       ReadOutcome = "wrong"
+)
+
+// Valid indicates whether the value is a known member of the ReadOutcome enum.
+func (e ReadOutcome) Valid() bool {
+	switch e {
+	case ReadAbsent:
+		return true
+	case ReadSeen:
+		return true
+	case ReadUnanswered:
+		return true
+	case ReadUnavailable:
+		return true
+	case ReadWrong:
 		return true
 	default:
 		return false
@@ -281,6 +359,21 @@ func (e ExportRecordsParamsUnavailable) Valid() bool {
 	default:
 		return false
 	}
+}
+
+// AcceptedCollection defines model for AcceptedCollection.
+type AcceptedCollection struct {
+	// At When it accepted the plan.
+	At time.Time `json:"at"`
+
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// Frontier Its last row in the former format.
+	Frontier int64 `json:"frontier"`
 }
 
 // Account defines model for Account.
@@ -700,6 +793,17 @@ type ClaimedPublication struct {
 // Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
 type ClientID = string
 
+// CloseMigration defines model for CloseMigration.
+type CloseMigration struct {
+	// Decision Why it may be closed, for the record.
+	Decision string `json:"decision"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+}
+
 // CodeGuess defines model for CodeGuess.
 type CodeGuess struct {
 	// AccountID A UUID (RFC 9562) in lower case.
@@ -742,6 +846,30 @@ type Collection struct {
 	//
 	// Example: north-7
 	WorldID *string `json:"world_id,omitempty"`
+}
+
+// CollectionCount defines model for CollectionCount.
+type CollectionCount struct {
+	Bytes int64 `json:"bytes"`
+
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// CollectionID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	CollectionID ID `json:"collection_id"`
+
+	// Distinct Without repetitions. Equal bodies of one collection are one object.
+	Distinct     DistinctBodies `json:"distinct"`
+	Format       int            `json:"format"`
+	LiveSections int64          `json:"live_sections"`
+	Records      int64          `json:"records"`
+	Sections     []SectionCount `json:"sections"`
+	Tombstones   int64          `json:"tombstones"`
 }
 
 // CollectionName 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
@@ -911,6 +1039,89 @@ type CreatedDevice struct {
 	UserCode *string `json:"user_code"`
 }
 
+// DatabaseIdentity A data database by what doesn't change while it lives.
+type DatabaseIdentity struct {
+	DatabaseOid int64 `json:"database_oid"`
+
+	// Name Example: data1
+	Name string `json:"name"`
+
+	// Numbers Those that are placed on it.
+	//
+	// Example: 0-31
+	Numbers string `json:"numbers"`
+
+	// SystemIdentifier Of its cluster.
+	SystemIdentifier string `json:"system_identifier"`
+}
+
+// DatabaseSize Of a whole data database, with all of its tenants.
+type DatabaseSize struct {
+	Bytes              int64  `json:"bytes"`
+	Connections        int    `json:"connections"`
+	ConnectionsAllowed int    `json:"connections_allowed"`
+	Database           string `json:"database"`
+
+	// Reclaimable What could become free for other rows of the same tables. No file shrinks by it.
+	Reclaimable ReclaimableBytes `json:"reclaimable"`
+}
+
+// DefectCount Sections that no pass could move as they are.
+type DefectCount struct {
+	ExportMismatch int64 `json:"export_mismatch"`
+
+	// First The first of them.
+	First          []SectionDefect `json:"first"`
+	LengthMismatch int64           `json:"length_mismatch"`
+}
+
+// DeferredSection defines model for DeferredSection.
+type DeferredSection struct {
+	Attempts int `json:"attempts"`
+
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// DeferredID Opaque.
+	DeferredID string    `json:"deferred_id"`
+	FirstAt    time.Time `json:"first_at"`
+	Key        string    `json:"key"`
+	LastAt     time.Time `json:"last_at"`
+
+	// NextStep What may be done now, in plain words.
+	NextStep string `json:"next_step"`
+
+	// Reason How it isn't what its row says.
+	//
+	// Example: length_mismatch
+	Reason string `json:"reason"`
+
+	// Retry The next sweep tries again.
+	Retry bool `json:"retry"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section SectionName `json:"section"`
+}
+
+// DeferredSections defines model for DeferredSections.
+type DeferredSections struct {
+	Deferred []DeferredSection `json:"deferred"`
+}
+
+// Deployments defines model for Deployments.
+type Deployments struct {
+	Processes []Process `json:"processes"`
+
+	// Runtime What the process that answers runs on.
+	Runtime Runtime `json:"runtime"`
+}
+
 // Device defines model for Device.
 type Device struct {
 	// AccountID Who approved it; null before.
@@ -1028,6 +1239,18 @@ type DeviceStatusFilter string
 //
 // Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
 type Digest = string
+
+// DistinctBodies Without repetitions. Equal bodies of one collection are one object.
+type DistinctBodies struct {
+	Bodies int64 `json:"bodies"`
+	Bytes  int64 `json:"bytes"`
+
+	// Exact False where they are so many that they are estimated.
+	Exact bool `json:"exact"`
+
+	// Ratio Distinct bodies by live ones; 1 when no two are equal.
+	Ratio float64 `json:"ratio"`
+}
 
 // Document An OpenAPI 3.0 document.
 type Document = json.RawMessage
@@ -1853,6 +2076,16 @@ type LeaseToRenew struct {
 	WorldID WorldID `json:"world_id"`
 }
 
+// LifecycleRule defines model for LifecycleRule.
+type LifecycleRule struct {
+	Actions    []string `json:"actions"`
+	Conditions []string `json:"conditions"`
+	Deletes    bool     `json:"deletes"`
+	Enabled    bool     `json:"enabled"`
+	ID         string   `json:"id"`
+	Prefix     string   `json:"prefix"`
+}
+
 // Liveness defines model for Liveness.
 type Liveness struct {
 	// Status Example: alive
@@ -1863,6 +2096,598 @@ type Liveness struct {
 type LookupKey struct {
 	Email  *string `json:"email,omitempty"`
 	Handle *string `json:"handle,omitempty"`
+}
+
+// LowerMigrationCaps defines model for LowerMigrationCaps.
+type LowerMigrationCaps struct {
+	// Caps What bounds one pass.
+	Caps MigrationCaps `json:"caps"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+}
+
+// Migration defines model for Migration.
+type Migration struct {
+	// Caps What bounds one pass.
+	Caps      *MigrationCaps `json:"caps,omitempty"`
+	ChangedAt time.Time      `json:"changed_at"`
+
+	// Collections Absent for all that the tenant has.
+	Collections *[]CollectionName `json:"collections,omitempty"`
+
+	// EnvelopeHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	EnvelopeHash *Sha256 `json:"envelope_hash,omitempty"`
+
+	// FormerPlanHashes Of the plans that this one follows, each for another build.
+	FormerPlanHashes []Sha256 `json:"former_plan_hashes"`
+
+	// HeldBy Who paused it; absent unless it is paused.
+	HeldBy *string `json:"held_by,omitempty"`
+
+	// Kind `record_bodies` or `rehydrate`.
+	//
+	// Example: record_bodies
+	Kind string `json:"kind"`
+
+	// MigrationID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	MigrationID ID `json:"migration_id"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash    *Sha256   `json:"plan_hash,omitempty"`
+	RequestedAt time.Time `json:"requested_at"`
+
+	// RequestedBy A principal of the tenant, an operator, or Holdfast itself, which has no id.
+	RequestedBy MigrationActor `json:"requested_by"`
+
+	// Revision Every transition adds exactly one.
+	Revision int64 `json:"revision"`
+
+	// State `requested`, `previewed`, `approved`, `activating` (behind the point of no return), `active`,
+	// `paused`, `stopped` (for a review), `drained` (nothing is left to move), `verified`,
+	// `closed` or `aborted`.
+	//
+	//
+	// Example: active
+	State string `json:"state"`
+
+	// Stop Why a migration is stopped, and the next step that is safe.
+	Stop *MigrationStop `json:"stop,omitempty"`
+
+	// TenantID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	TenantID ID `json:"tenant_id"`
+}
+
+// MigrationActivation defines model for MigrationActivation.
+type MigrationActivation struct {
+	Collections []AcceptedCollection `json:"collections"`
+	Migration   Migration            `json:"migration"`
+
+	// PointOfNoReturn What can't be taken back from here on, in plain words.
+	PointOfNoReturn string `json:"point_of_no_return"`
+}
+
+// MigrationActor A principal of the tenant, an operator, or Holdfast itself, which has no id.
+type MigrationActor struct {
+	// ID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID *ID `json:"id,omitempty"`
+
+	// Name Example: grace
+	Name string `json:"name"`
+}
+
+// MigrationApproval defines model for MigrationApproval.
+type MigrationApproval struct {
+	// Hash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Hash Sha256 `json:"hash"`
+}
+
+// MigrationCaps What bounds one pass.
+type MigrationCaps struct {
+	// BodiesInFlight Example: 4
+	BodiesInFlight int `json:"bodies_in_flight"`
+
+	// Bytes Of bodies.
+	//
+	// Example: 8388608
+	Bytes int64 `json:"bytes"`
+
+	// InspectedRows Example: 64
+	InspectedRows int `json:"inspected_rows"`
+
+	// Records One record always goes, however large.
+	//
+	// Example: 4
+	Records int `json:"records"`
+}
+
+// MigrationCollection defines model for MigrationCollection.
+type MigrationCollection struct {
+	ActivatedAt time.Time `json:"activated_at"`
+
+	// Build Whose workers move it.
+	Build string `json:"build"`
+
+	// ClosedAt Absent until the migration is closed.
+	ClosedAt *time.Time `json:"closed_at,omitempty"`
+
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// CollectionID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	CollectionID ID    `json:"collection_id"`
+	Deferred     int64 `json:"deferred"`
+
+	// DrainedAt Absent until nothing is left.
+	DrainedAt *time.Time `json:"drained_at,omitempty"`
+
+	// Frontier The last row when its format was switched. Nothing is written behind it in the former format.
+	Frontier int64 `json:"frontier"`
+
+	// Held No pass commits.
+	Held bool `json:"held"`
+
+	// Left What stands where it was before.
+	Left MigrationLeft `json:"left"`
+
+	// Moved What was committed. It adds up the same however often runs were interrupted.
+	Moved MigrationCounters `json:"moved"`
+
+	// MovedAt Of the last pass.
+	MovedAt time.Time `json:"moved_at"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+	Sweep    int64  `json:"sweep"`
+}
+
+// MigrationCounters What was committed. It adds up the same however often runs were interrupted.
+type MigrationCounters struct {
+	// Bodies Of these.
+	Bodies int64 `json:"bodies"`
+
+	// Bytes Of these bodies.
+	Bytes int64 `json:"bytes"`
+
+	// Inspected Rows.
+	Inspected int64 `json:"inspected"`
+	Passes    int64 `json:"passes"`
+
+	// Raced Records that had changed when they were to be moved.
+	Raced int64 `json:"raced"`
+
+	// Records That were moved.
+	Records int64 `json:"records"`
+
+	// Retries Of transactions.
+	Retries int64 `json:"retries"`
+
+	// Reuses Objects that were there already.
+	Reuses int64 `json:"reuses"`
+
+	// Uploads Objects that were made.
+	Uploads int64 `json:"uploads"`
+}
+
+// MigrationDrift defines model for MigrationDrift.
+type MigrationDrift struct {
+	// Drift None when the plan is as it would be made now.
+	Drift []PlanDrift `json:"drift"`
+}
+
+// MigrationEnvelope defines model for MigrationEnvelope.
+type MigrationEnvelope struct {
+	// CheckpointsHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	CheckpointsHash Sha256 `json:"checkpoints_hash"`
+
+	// Collections Those that have a checkpoint.
+	Collections []CollectionName `json:"collections"`
+
+	// EnvelopeHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	EnvelopeHash Sha256 `json:"envelope_hash"`
+
+	// NextPlan What is approved. Counts, frontiers and progress are outside of it.
+	NextPlan MigrationPacket `json:"next_plan"`
+
+	// NextPlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	NextPlanHash Sha256 `json:"next_plan_hash"`
+
+	// PreviousPlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PreviousPlanHash Sha256 `json:"previous_plan_hash"`
+
+	// Text Its canonical JSON, of which `envelope_hash` is the SHA-256. It holds every checkpoint as
+	// it was found, so that it can be applied to these and to no others.
+	Text string `json:"text"`
+}
+
+// MigrationEstimate How long the moving takes, by the qualification's rates. A range, and no promise; absent without a rate.
+type MigrationEstimate struct {
+	HighSeconds int64 `json:"high_seconds"`
+	LowSeconds  int64 `json:"low_seconds"`
+}
+
+// MigrationLeft What stands where it was before.
+type MigrationLeft struct {
+	Records  int64 `json:"records"`
+	Sections int64 `json:"sections"`
+
+	// Whole False where there is so much that it wasn't counted to the end; it is at least as much.
+	Whole bool `json:"whole"`
+}
+
+// MigrationNext What happens next without anybody's asking.
+type MigrationNext struct {
+	// Code `none`, `passes`, `hand_over`, `drained` or `review`. More may come.
+	//
+	// Example: passes
+	Code string `json:"code"`
+
+	// Text In plain words.
+	//
+	// Example: The open run makes further passes, until nothing is left or one of its bounds is reached.
+	Text string `json:"text"`
+}
+
+// MigrationNote What belongs to the act, the hash that was approved say.
+type MigrationNote = json.RawMessage
+
+// MigrationObservations What was counted, without any body's content having been read: it is old when it has been
+// read, and outside of what is approved.
+type MigrationObservations struct {
+	BeganAt time.Time `json:"began_at"`
+
+	// Collections All covered ones, by name.
+	Collections []CollectionCount `json:"collections"`
+
+	// ContentsRead Always false. A content that isn't its digest's is met by a pass only.
+	ContentsRead bool           `json:"contents_read"`
+	Databases    []DatabaseSize `json:"databases"`
+
+	// Defects Sections that no pass could move as they are.
+	Defects DefectCount `json:"defects"`
+	EndedAt time.Time   `json:"ended_at"`
+
+	// Estimate How long the moving takes, by the qualification's rates. A range, and no promise; absent without a rate.
+	Estimate *MigrationEstimate `json:"estimate,omitempty"`
+	Growth   StorageGrowth      `json:"growth"`
+
+	// Price In US dollars.
+	Price StorePrice `json:"price"`
+
+	// Requests What the object store is asked, retries aside: at least one of each for every distinct body,
+	// at most for every live one.
+	Requests StoreRequests `json:"requests"`
+
+	// Sizes How many bodies there are of each range of lengths.
+	Sizes []SizeBucket  `json:"sizes"`
+	Total SectionTotals `json:"total"`
+}
+
+// MigrationPace Absent when there is too little to tell.
+type MigrationPace struct {
+	BytesPerSecond   float64 `json:"bytes_per_second"`
+	RecordsPerSecond float64 `json:"records_per_second"`
+}
+
+// MigrationPacket What is approved. Counts, frontiers and progress are outside of it.
+type MigrationPacket struct {
+	// Build Which moves the bodies.
+	Build string `json:"build"`
+
+	// Caps What bounds one pass.
+	Caps      MigrationCaps      `json:"caps"`
+	Databases []DatabaseIdentity `json:"databases"`
+
+	// FreeBytes Of the fullest database, as the previewer stated it.
+	FreeBytes  *int64 `json:"free_bytes,omitempty"`
+	FromFormat int    `json:"from_format"`
+	Kind       string `json:"kind"`
+
+	// Lifecycle The bucket's rules, as they were read.
+	Lifecycle []LifecycleRule `json:"lifecycle"`
+
+	// LifecycleHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	LifecycleHash       Sha256    `json:"lifecycle_hash"`
+	LifecycleObservedAt time.Time `json:"lifecycle_observed_at"`
+
+	// MigrationID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	MigrationID ID `json:"migration_id"`
+
+	// Operator A principal of the tenant, an operator, or Holdfast itself, which has no id.
+	Operator MigrationActor `json:"operator"`
+
+	// Qualification A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Qualification Sha256 `json:"qualification"`
+
+	// RollbackFloorBuild The oldest that may serve and work from the activation on.
+	RollbackFloorBuild string `json:"rollback_floor_build"`
+
+	// Scope Predicates over collections' rows, of which one holds.
+	Scope []string `json:"scope"`
+
+	// StopRules What stops the migration for a review.
+	StopRules []string   `json:"stop_rules"`
+	Store     StorePlace `json:"store"`
+
+	// TenantID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	TenantID ID  `json:"tenant_id"`
+	ToFormat int `json:"to_format"`
+
+	// Type Example: holdfast-migration-plan-v1
+	Type string `json:"type"`
+}
+
+// MigrationPage defines model for MigrationPage.
+type MigrationPage struct {
+	Migrations []Migration `json:"migrations"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+}
+
+// MigrationPlan defines model for MigrationPlan.
+type MigrationPlan struct {
+	// CountedAt When the observations were made.
+	CountedAt time.Time `json:"counted_at"`
+
+	// Observations What was counted, without any body's content having been read: it is old when it has been
+	// read, and outside of what is approved.
+	Observations MigrationObservations `json:"observations"`
+
+	// Packet What is approved. Counts, frontiers and progress are outside of it.
+	Packet MigrationPacket `json:"packet"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash    Sha256    `json:"plan_hash"`
+	PreviewedAt time.Time `json:"previewed_at"`
+
+	// PreviewedBy A principal of the tenant, an operator, or Holdfast itself, which has no id.
+	PreviewedBy MigrationActor `json:"previewed_by"`
+
+	// Text The packet's canonical JSON, of which `plan_hash` is the SHA-256.
+	Text string `json:"text"`
+}
+
+// MigrationProgress defines model for MigrationProgress.
+type MigrationProgress struct {
+	At time.Time `json:"at"`
+
+	// Awaited Those that haven't.
+	Awaited []CollectionName `json:"awaited"`
+
+	// Collections Those that have accepted the plan, by name.
+	Collections []MigrationCollection `json:"collections"`
+
+	// Deferred Sections that could not be moved, and wait for a review.
+	Deferred int64 `json:"deferred"`
+
+	// Left What stands where it was before.
+	Left MigrationLeft `json:"left"`
+
+	// Next What happens next without anybody's asking.
+	Next MigrationNext `json:"next"`
+
+	// Pace5Minutes Absent when there is too little to tell.
+	Pace5Minutes *MigrationPace `json:"pace_5_minutes,omitempty"`
+
+	// Pace60Minutes Absent when there is too little to tell.
+	Pace60Minutes *MigrationPace `json:"pace_60_minutes,omitempty"`
+
+	// PausedBy Absent unless it is paused.
+	PausedBy *string `json:"paused_by,omitempty"`
+
+	// Reasons Why it is slow, or doesn't go on; none when it isn't.
+	Reasons []MigrationReason `json:"reasons"`
+
+	// RemainingSeconds By the pace; absent when nobody can tell.
+	RemainingSeconds *int64        `json:"remaining_seconds,omitempty"`
+	Run              *MigrationRun `json:"run,omitempty"`
+
+	// Total What was committed. It adds up the same however often runs were interrupted.
+	Total MigrationCounters `json:"total"`
+}
+
+// MigrationReason defines model for MigrationReason.
+type MigrationReason struct {
+	// Code `not_activated`, `activating`, `paused`, `stopped`, `build_changing`, `held`, `no_run`,
+	// `no_worker`, `caps_lowered`, `slower` or `deferred`. More may come.
+	//
+	//
+	// Example: no_run
+	Code string `json:"code"`
+
+	// Detail Who paused it, the category of the stop, which caps, how many; absent where the code says all.
+	Detail *string `json:"detail,omitempty"`
+
+	// Text In plain words.
+	//
+	// Example: No run is open. One has to be asked for.
+	Text string `json:"text"`
+}
+
+// MigrationReport defines model for MigrationReport.
+type MigrationReport struct {
+	// Actor A principal of the tenant, an operator, or Holdfast itself, which has no id.
+	Actor    MigrationActor `json:"actor"`
+	Build    string         `json:"build"`
+	Deadline time.Time      `json:"deadline"`
+
+	// EndedAt Absent while it goes on, like `passed`.
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+
+	// Kind `baseline`, `recheck` or `scrub`.
+	Kind string `json:"kind"`
+
+	// Observed What a reader saw. Never a content.
+	Observed *VerificationReport `json:"observed,omitempty"`
+	Passed   *bool               `json:"passed,omitempty"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+
+	// ReportID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ReportID  ID             `json:"report_id"`
+	Scrub     *ScrubProgress `json:"scrub,omitempty"`
+	StartedAt time.Time      `json:"started_at"`
+
+	// Verdict About what was covered. A sample proves nothing of the rest.
+	Verdict *VerificationVerdict `json:"verdict,omitempty"`
+}
+
+// MigrationRun defines model for MigrationRun.
+type MigrationRun struct {
+	// AskedBy The operator's name.
+	AskedBy string `json:"asked_by"`
+
+	// Build Only its workers do it.
+	Build    string    `json:"build"`
+	Deadline time.Time `json:"deadline"`
+
+	// EndedAt Absent while it is open.
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+
+	// Outcome `drained`, `stopped`, `paused`, `time` or `passes`; absent while it is open.
+	//
+	// Example: drained
+	Outcome *string `json:"outcome,omitempty"`
+
+	// Passes That it has made, of 100,000 at most.
+	Passes int64 `json:"passes"`
+
+	// RunID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	RunID     ID        `json:"run_id"`
+	StartedAt time.Time `json:"started_at"`
+
+	// WorkedAt When a worker was last at it; absent until one was.
+	WorkedAt *time.Time `json:"worked_at,omitempty"`
+}
+
+// MigrationScope The collections; without it all, and those that are made meanwhile.
+type MigrationScope = []CollectionName
+
+// MigrationStatus defines model for MigrationStatus.
+type MigrationStatus struct {
+	Migration Migration         `json:"migration"`
+	Progress  MigrationProgress `json:"progress"`
+
+	// Transitions All that it has made, the first first.
+	Transitions []MigrationTransition `json:"transitions"`
+}
+
+// MigrationStop Why a migration is stopped, and the next step that is safe.
+type MigrationStop struct {
+	// Category `source_defect`, `object_corrupt`, `object_missing`, `bucket_unavailable`,
+	// `lifecycle_unsafe`, `lifecycle_unreadable`, `tenant_closed`, `database_unavailable`,
+	// `build_differs`, `verification_failed` or `internal`. More may come.
+	//
+	//
+	// Example: source_defect
+	Category string `json:"category"`
+
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection *CollectionName `json:"collection,omitempty"`
+
+	// Detail What has happened, in plain words.
+	Detail string `json:"detail"`
+
+	// FromState To which a resumption leads back.
+	FromState string `json:"from_state"`
+
+	// Key Of the record that it is about.
+	Key *string `json:"key,omitempty"`
+
+	// NextStep What may be done now, in plain words.
+	NextStep string `json:"next_step"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section *SectionName `json:"section,omitempty"`
+}
+
+// MigrationTransition defines model for MigrationTransition.
+type MigrationTransition struct {
+	// Act What was done.
+	//
+	// Example: approve
+	Act string `json:"act"`
+
+	// Actor A principal of the tenant, an operator, or Holdfast itself, which has no id.
+	Actor MigrationActor `json:"actor"`
+	At    time.Time      `json:"at"`
+
+	// FromState Absent for the first. The same as `to_state` where what belongs to the migration changed, its caps say.
+	FromState *string `json:"from_state,omitempty"`
+
+	// Note What belongs to the act, the hash that was approved say.
+	Note     MigrationNote `json:"note"`
+	Revision int64         `json:"revision"`
+	ToState  string        `json:"to_state"`
+}
+
+// NamedEnvelope defines model for NamedEnvelope.
+type NamedEnvelope struct {
+	// EnvelopeHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	EnvelopeHash Sha256 `json:"envelope_hash"`
+}
+
+// NamedPlan defines model for NamedPlan.
+type NamedPlan struct {
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
 }
 
 // NewAccount defines model for NewAccount.
@@ -2013,6 +2838,36 @@ type NewFence struct {
 	Revision FenceRevision `json:"revision"`
 }
 
+// NewMigration defines model for NewMigration.
+type NewMigration struct {
+	// Collections The collections; without it all, and those that are made meanwhile.
+	Collections *MigrationScope `json:"collections,omitempty"`
+
+	// Kind `record_bodies`: from the database to the object store.
+	Kind NewMigrationKind `json:"kind"`
+}
+
+// NewMigrationKind `record_bodies`: from the database to the object store.
+type NewMigrationKind string
+
+// NewMigrationPlan defines model for NewMigrationPlan.
+type NewMigrationPlan struct {
+	// Caps What bounds one pass.
+	Caps *MigrationCaps `json:"caps,omitempty"`
+
+	// FreeBytes What the fullest of the databases has free, as its host tells: the way back,
+	// `rehydrate`, needs to know.
+	FreeBytes *int64 `json:"free_bytes,omitempty"`
+
+	// Prices What the object store charges, in US dollars; R2's list prices without it.
+	Prices *StorePrices `json:"prices,omitempty"`
+
+	// Qualification A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Qualification Sha256 `json:"qualification"`
+}
+
 // NewPrincipal defines model for NewPrincipal.
 type NewPrincipal struct {
 	// Name Unique within the tenant, or among the operators. Two-person rules compare it.
@@ -2065,6 +2920,30 @@ type NewPublicClient struct {
 	VerificationURI string `json:"verification_uri"`
 }
 
+// NewRequalification defines model for NewRequalification.
+type NewRequalification struct {
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+
+	// Qualification A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Qualification Sha256 `json:"qualification"`
+}
+
+// NewScrub defines model for NewScrub.
+type NewScrub struct {
+	// Budget Without one, 24 hours.
+	Budget *ScrubBudget `json:"budget,omitempty"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+}
+
 // NewTenant defines model for NewTenant.
 type NewTenant struct {
 	// HandlePolicy Which handles and local parts are allowed. It never changes.
@@ -2086,6 +2965,31 @@ type NewTenantHandlePolicy string
 // NewTenantIdentityState Whether the namespace serves from the beginning, or takes only imports until it is
 // opened.
 type NewTenantIdentityState string
+
+// NewTenantMigration defines model for NewTenantMigration.
+type NewTenantMigration struct {
+	// Collections The collections; without it all, and those that are made meanwhile.
+	Collections *MigrationScope `json:"collections,omitempty"`
+
+	// Kind `record_bodies`: from the database to the object store; `rehydrate`: back.
+	Kind NewTenantMigrationKind `json:"kind"`
+}
+
+// NewTenantMigrationKind `record_bodies`: from the database to the object store; `rehydrate`: back.
+type NewTenantMigrationKind string
+
+// NewVerification defines model for NewVerification.
+type NewVerification struct {
+	Phase NewVerificationPhase `json:"phase"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+}
+
+// NewVerificationPhase defines model for NewVerification.Phase.
+type NewVerificationPhase string
 
 // NewWorld defines model for NewWorld.
 type NewWorld struct {
@@ -2132,6 +3036,45 @@ type OperatorPage struct {
 	Operators  []Principal `json:"operators"`
 }
 
+// PageRead One page of a section's export.
+type PageRead struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// More There is more than this page has.
+	More bool `json:"more"`
+
+	// Outcome `read`: every body had the length and the digest that was said; `absent`: the record isn't
+	// there; `unavailable`: a body can't be had; `wrong`: a body came that isn't its digest's;
+	// `unanswered`, within the limits.
+	Outcome ReadOutcome `json:"outcome"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section  SectionName   `json:"section"`
+	Sections []PageSection `json:"sections"`
+}
+
+// PageSection defines model for PageSection.
+type PageSection struct {
+	// Digest A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest         *Sha256 `json:"digest,omitempty"`
+	ExportSequence int64   `json:"export_sequence"`
+	Key            string  `json:"key"`
+	Length         int64   `json:"length"`
+	Live           bool    `json:"live"`
+
+	// Revision The record's.
+	Revision int64 `json:"revision"`
+}
+
 // PendingEmailChange A pending change of an account's email, without its code.
 type PendingEmailChange struct {
 	CreatedAt time.Time `json:"created_at"`
@@ -2146,6 +3089,54 @@ type PendingEmailChange struct {
 	//
 	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 	ID ID `json:"id"`
+}
+
+// PlanDrift defines model for PlanDrift.
+type PlanDrift struct {
+	// Field A JSON pointer (RFC 6901) into the packet.
+	//
+	// Example: /build
+	Field string `json:"field"`
+
+	// Is Now.
+	Is string `json:"is"`
+
+	// Was In the plan, as canonical JSON.
+	Was string `json:"was"`
+}
+
+// PointRead One record, read by its key.
+type PointRead struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+	Key        string         `json:"key"`
+
+	// Outcome `read`: every body had the length and the digest that was said; `absent`: the record isn't
+	// there; `unavailable`: a body can't be had; `wrong`: a body came that isn't its digest's;
+	// `unanswered`, within the limits.
+	Outcome  ReadOutcome    `json:"outcome"`
+	Revision int64          `json:"revision"`
+	Sections []PointSection `json:"sections"`
+}
+
+// PointSection defines model for PointSection.
+type PointSection struct {
+	// Digest A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest         *Sha256 `json:"digest,omitempty"`
+	ExportSequence int64   `json:"export_sequence"`
+	Length         int64   `json:"length"`
+	Live           bool    `json:"live"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section SectionName `json:"section"`
 }
 
 // PresignedBody defines model for PresignedBody.
@@ -2163,6 +3154,12 @@ type PresignedBody struct {
 
 	// URL It lets whoever has it download the body. Keep it as a secret.
 	URL string `json:"url"`
+}
+
+// PreviewedMigration defines model for PreviewedMigration.
+type PreviewedMigration struct {
+	Migration Migration     `json:"migration"`
+	Plan      MigrationPlan `json:"plan"`
 }
 
 // Principal defines model for Principal.
@@ -2192,8 +3189,14 @@ type Problem struct {
 	// Example: handle_taken
 	Code string `json:"code"`
 
+	// Collection That isn't drained.
+	Collection *string `json:"collection,omitempty"`
+
 	// Detail What is wrong and what to do, for people.
 	Detail string `json:"detail"`
+
+	// Drift Where a plan isn't what would be made now.
+	Drift *[]PlanDrift `json:"drift,omitempty"`
 
 	// EntryID That stands for another payload.
 	EntryID *string `json:"entry_id,omitempty"`
@@ -2205,6 +3208,9 @@ type Problem struct {
 
 	// Errors The parts of the request at fault.
 	Errors *[]FieldError `json:"errors,omitempty"`
+
+	// Field `build`, `databases` or `store`: what isn't as the plan says.
+	Field *string `json:"field,omitempty"`
 
 	// HandoffPosition Through which the journal must be replayed.
 	HandoffPosition *int64 `json:"handoff_position,omitempty"`
@@ -2219,19 +3225,28 @@ type Problem struct {
 	// Known The ids of the entries that are in the journal.
 	Known *[]string `json:"known,omitempty"`
 
+	// MigrationID Of the migration that isn't over.
+	MigrationID *string `json:"migration_id,omitempty"`
+
 	// Position Of the journal's last entry that counts for `if_position`.
 	Position *int64  `json:"position,omitempty"`
 	Record   *Record `json:"record,omitempty"`
 
 	// RenewedPosition Of the lease's last renewal, where it has changed.
 	RenewedPosition *int64 `json:"renewed_position,omitempty"`
-	RequestID       string `json:"request_id"`
+
+	// ReportID Of the scrub that is under way.
+	ReportID  *string `json:"report_id,omitempty"`
+	RequestID string  `json:"request_id"`
 
 	// Section That isn't as expected, or whose body can't be had.
 	Section *string `json:"section,omitempty"`
 
 	// SnapshotID Of the snapshot that is being made.
 	SnapshotID *string `json:"snapshot_id,omitempty"`
+
+	// State Of the migration, where it doesn't allow what was asked.
+	State *string `json:"state,omitempty"`
 
 	// Status Example: 409
 	Status int `json:"status"`
@@ -2245,6 +3260,26 @@ type Problem struct {
 	//
 	// Example: urn:holdfast:problem:handle_taken
 	Type string `json:"type"`
+}
+
+// Process defines model for Process.
+type Process struct {
+	Build string `json:"build"`
+
+	// Kind `api` or `worker`.
+	Kind string `json:"kind"`
+
+	// ProcessID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ProcessID ID `json:"process_id"`
+
+	// RecordFormats That it reads and writes.
+	//
+	// Example: [1,2]
+	RecordFormats []int     `json:"record_formats"`
+	ReportedAt    time.Time `json:"reported_at"`
+	StartedAt     time.Time `json:"started_at"`
 }
 
 // Producer Who published it, in the producer's own words.
@@ -2384,6 +3419,126 @@ type Publications struct {
 	Items []RecordPublication `json:"items"`
 }
 
+// Qualification defines model for Qualification.
+type Qualification struct {
+	// Report What a build was found to be able to do with these databases and this bucket.
+	Report QualificationReport `json:"report"`
+
+	// ReportHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ReportHash Sha256 `json:"report_hash"`
+
+	// Text The report's canonical JSON, of which `report_hash` is the SHA-256.
+	Text string `json:"text"`
+}
+
+// QualificationReport What a build was found to be able to do with these databases and this bucket.
+type QualificationReport struct {
+	// Back What a small migration moved, and how fast its slowest pass and its fastest were.
+	Back      QualifiedMovement  `json:"back"`
+	Build     string             `json:"build"`
+	Commands  []string           `json:"commands"`
+	Databases []DatabaseIdentity `json:"databases"`
+	EndedAt   time.Time          `json:"ended_at"`
+
+	// Forward What a small migration moved, and how fast its slowest pass and its fastest were.
+	Forward QualifiedMovement `json:"forward"`
+
+	// Limits Of what the report says.
+	Limits       []string           `json:"limits"`
+	Observations []QualifiedPromise `json:"observations"`
+
+	// Passed Every observation did.
+	Passed    bool       `json:"passed"`
+	StartedAt time.Time  `json:"started_at"`
+	Store     StorePlace `json:"store"`
+
+	// Type Example: holdfast-qualification-v1
+	Type string `json:"type"`
+}
+
+// QualificationSummary defines model for QualificationSummary.
+type QualificationSummary struct {
+	Build       string    `json:"build"`
+	Passed      bool      `json:"passed"`
+	QualifiedAt time.Time `json:"qualified_at"`
+
+	// ReportHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ReportHash Sha256 `json:"report_hash"`
+}
+
+// Qualifications defines model for Qualifications.
+type Qualifications struct {
+	Qualifications []QualificationSummary `json:"qualifications"`
+}
+
+// QualifiedMovement What a small migration moved, and how fast its slowest pass and its fastest were.
+type QualifiedMovement struct {
+	Bodies               int64 `json:"bodies"`
+	Bytes                int64 `json:"bytes"`
+	HighBytesPerSecond   int64 `json:"high_bytes_per_second"`
+	HighRecordsPerMinute int64 `json:"high_records_per_minute"`
+	LowBytesPerSecond    int64 `json:"low_bytes_per_second"`
+	LowRecordsPerMinute  int64 `json:"low_records_per_minute"`
+	Milliseconds         int64 `json:"milliseconds"`
+	Records              int64 `json:"records"`
+}
+
+// QualifiedPromise defines model for QualifiedPromise.
+type QualifiedPromise struct {
+	// Detail What was seen; why it failed.
+	Detail  string `json:"detail"`
+	Passed  bool   `json:"passed"`
+	Promise string `json:"promise"`
+}
+
+// ReadCollection defines model for ReadCollection.
+type ReadCollection struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+	Sections   []SectionName  `json:"sections"`
+}
+
+// ReadLimits What bounds the reading of one phase.
+type ReadLimits struct {
+	// Attempts Of one request.
+	//
+	// Example: 3
+	Attempts int `json:"attempts"`
+
+	// PageRecords Sections of one page of the export.
+	//
+	// Example: 32
+	PageRecords int `json:"page_records"`
+
+	// PhaseSeconds Example: 600
+	PhaseSeconds int `json:"phase_seconds"`
+
+	// Points Reads of one record.
+	//
+	// Example: 128
+	Points int `json:"points"`
+
+	// RequestSeconds For each attempt.
+	//
+	// Example: 30
+	RequestSeconds int `json:"request_seconds"`
+
+	// ResponseBytes Example: 16777216
+	ResponseBytes int64 `json:"response_bytes"`
+}
+
+// ReadOutcome `read`: every body had the length and the digest that was said; `absent`: the record isn't
+// there; `unavailable`: a body can't be had; `wrong`: a body came that isn't its digest's;
+// `unanswered`, within the limits.
+type ReadOutcome string
+
 // Readiness defines model for Readiness.
 type Readiness struct {
 	Checks []Check `json:"checks"`
@@ -2423,6 +3578,18 @@ type Receipt struct {
 	//
 	// Example: 3
 	Revision int64 `json:"revision"`
+}
+
+// ReclaimableBytes What could become free for other rows of the same tables. No file shrinks by it.
+type ReclaimableBytes struct {
+	// DeadBytes An estimate, of the whole database.
+	DeadBytes int64 `json:"dead_bytes"`
+
+	// FileBytes Of the tables of bodies, with their indexes, of the whole database.
+	FileBytes int64 `json:"file_bytes"`
+
+	// LogicalBytes This migration's bodies.
+	LogicalBytes int64 `json:"logical_bytes"`
 }
 
 // Record defines model for Record.
@@ -2473,6 +3640,16 @@ type RecordCount struct {
 //
 // Example: 1
 type RecordFormat = int16
+
+// RecordName defines model for RecordName.
+type RecordName struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+	Key        string         `json:"key"`
+}
 
 // RecordPage defines model for RecordPage.
 type RecordPage struct {
@@ -2626,10 +3803,102 @@ type RevocationRequest struct {
 	TokenTypeHint *string `json:"token_type_hint,omitempty"`
 }
 
+// Runtime What the process that answers runs on.
+type Runtime struct {
+	Build     string             `json:"build"`
+	Databases []DatabaseIdentity `json:"databases"`
+	Store     *StorePlace        `json:"store,omitempty"`
+}
+
 // Scopes The most that a token may be granted.
 //
 // Example: ["identity:read","identity:write"]
 type Scopes = []string
+
+// ScrubBudget Without one, 24 hours.
+type ScrubBudget struct {
+	Bodies          *int64 `json:"bodies,omitempty"`
+	Bytes           *int64 `json:"bytes,omitempty"`
+	DurationSeconds *int64 `json:"duration_seconds,omitempty"`
+}
+
+// ScrubFinding defines model for ScrubFinding.
+type ScrubFinding struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// Digest A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest Sha256 `json:"digest"`
+	Key    string `json:"key"`
+	Length int64  `json:"length"`
+
+	// Reason `corrupt`, `missing` or `unreachable`.
+	Reason string `json:"reason"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section SectionName `json:"section"`
+}
+
+// ScrubProgress defines model for ScrubProgress.
+type ScrubProgress struct {
+	// Bodies That were read.
+	Bodies int64 `json:"bodies"`
+
+	// Budget Without one, 24 hours.
+	Budget ScrubBudget `json:"budget"`
+	Bytes  int64       `json:"bytes"`
+
+	// Changed Published anew or moved, while they were read.
+	Changed int64 `json:"changed"`
+
+	// Collection Where it is. All before it were read.
+	Collection *string `json:"collection,omitempty"`
+
+	// Continues The report behind which it goes on; absent where it began at the beginning.
+	Continues *string `json:"continues,omitempty"`
+
+	// Corrupt Other bytes stand where a body belongs.
+	Corrupt int64 `json:"corrupt"`
+
+	// Counted Whether the totals are known.
+	Counted bool `json:"counted"`
+
+	// Covered It came to the end.
+	Covered bool `json:"covered"`
+
+	// FirstUnreached The first 100 that are unreachable.
+	FirstUnreached []ScrubFinding `json:"first_unreached"`
+
+	// FirstWrong The first 100 that are corrupt or missing.
+	FirstWrong []ScrubFinding `json:"first_wrong"`
+	Key        *string        `json:"key,omitempty"`
+
+	// Missing Nothing stands there.
+	Missing  int64   `json:"missing"`
+	OfBodies int64   `json:"of_bodies"`
+	OfBytes  int64   `json:"of_bytes"`
+	Section  *string `json:"section,omitempty"`
+
+	// Sections That were looked at, tombstones too.
+	Sections int64 `json:"sections"`
+
+	// Spent Which bound of the budget ended it, `bodies`, `bytes` or `time`; absent unless one did.
+	Spent *string `json:"spent,omitempty"`
+
+	// Stopped It has stopped the migration.
+	Stopped bool `json:"stopped"`
+
+	// Unreachable The object store didn't say.
+	Unreachable int64 `json:"unreachable"`
+}
 
 // SectionBody defines model for SectionBody.
 type SectionBody struct {
@@ -2666,10 +3935,54 @@ type SectionChange struct {
 	Section SectionName `json:"section"`
 }
 
+// SectionCount defines model for SectionCount.
+type SectionCount struct {
+	Bytes        int64 `json:"bytes"`
+	LiveSections int64 `json:"live_sections"`
+	Records      int64 `json:"records"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section    SectionName `json:"section"`
+	Tombstones int64       `json:"tombstones"`
+}
+
+// SectionDefect defines model for SectionDefect.
+type SectionDefect struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+	Key        string         `json:"key"`
+
+	// Reason Example: length_mismatch
+	Reason string `json:"reason"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section SectionName `json:"section"`
+}
+
 // SectionName 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
 //
 // Example: items
 type SectionName = string
+
+// SectionTotals defines model for SectionTotals.
+type SectionTotals struct {
+	// Bytes Of bodies.
+	Bytes int64 `json:"bytes"`
+
+	// LiveSections As many bodies.
+	LiveSections int64 `json:"live_sections"`
+	Records      int64 `json:"records"`
+	Tombstones   int64 `json:"tombstones"`
+}
 
 // Sections By name, those that are written.
 type Sections map[string]SectionBody
@@ -2678,6 +3991,20 @@ type Sections map[string]SectionBody
 type SetStorage struct {
 	// RecordFormat 1 changes nothing, and is refused once it was 2.
 	RecordFormat int16 `json:"record_format"`
+}
+
+// Sha256 A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+//
+// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+type Sha256 = string
+
+// SizeBucket defines model for SizeBucket.
+type SizeBucket struct {
+	Bodies int64 `json:"bodies"`
+	Bytes  int64 `json:"bytes"`
+
+	// UpToBytes And of more than the bucket before; -1 for the last, which has no end.
+	UpToBytes int64 `json:"up_to_bytes"`
 }
 
 // Snapshot defines model for Snapshot.
@@ -2775,6 +4102,58 @@ type Storage struct {
 	RecordFormat RecordFormat `json:"record_format"`
 }
 
+// StorageGrowth defines model for StorageGrowth.
+type StorageGrowth struct {
+	SQLBytes     int64 `json:"sql_bytes"`
+	StoreBytes   int64 `json:"store_bytes"`
+	StoreObjects int64 `json:"store_objects"`
+}
+
+// StorePlace defines model for StorePlace.
+type StorePlace struct {
+	Bucket   string `json:"bucket"`
+	Endpoint string `json:"endpoint"`
+	Prefix   string `json:"prefix"`
+}
+
+// StorePrice In US dollars.
+type StorePrice struct {
+	// LeastOnce For requests.
+	LeastOnce float64 `json:"least_once"`
+	MostOnce  float64 `json:"most_once"`
+
+	// Prices What the object store charges, in US dollars; R2's list prices without it.
+	Prices        StorePrices `json:"prices"`
+	StorageAMonth float64     `json:"storage_a_month"`
+}
+
+// StorePrices What the object store charges, in US dollars; R2's list prices without it.
+type StorePrices struct {
+	// ClassAPerMillion Requests that change something.
+	//
+	// Example: 4.5
+	ClassAPerMillion float64 `json:"class_a_per_million"`
+
+	// ClassBPerMillion Requests that read.
+	//
+	// Example: 0.36
+	ClassBPerMillion float64 `json:"class_b_per_million"`
+
+	// StoragePerGbMonth A GB is 10^9 bytes.
+	//
+	// Example: 0.015
+	StoragePerGbMonth float64 `json:"storage_per_gb_month"`
+}
+
+// StoreRequests What the object store is asked, retries aside: at least one of each for every distinct body,
+// at most for every live one.
+type StoreRequests struct {
+	LeastGets int64 `json:"least_gets"`
+	LeastPuts int64 `json:"least_puts"`
+	MostGets  int64 `json:"most_gets"`
+	MostPuts  int64 `json:"most_puts"`
+}
+
 // StoredReceipt Exactly one of the two.
 type StoredReceipt struct {
 	Completion  *Completion `json:"completion,omitempty"`
@@ -2853,6 +4232,21 @@ type Tenant struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
+// TenantMigrationStatus defines model for TenantMigrationStatus.
+type TenantMigrationStatus struct {
+	Migration Migration         `json:"migration"`
+	Progress  MigrationProgress `json:"progress"`
+
+	// Reports Baselines, rechecks and scrubs, without what they read.
+	Reports []MigrationReport `json:"reports"`
+
+	// Runs The newest first, at most 20.
+	Runs []MigrationRun `json:"runs"`
+
+	// Transitions All that it has made, the first first.
+	Transitions []MigrationTransition `json:"transitions"`
+}
+
 // TenantPage defines model for TenantPage.
 type TenantPage struct {
 	// NextCursor Where the next page begins; absent on the last.
@@ -2916,6 +4310,123 @@ type UserCodeCount struct {
 
 	// Past That have expired.
 	Past int64 `json:"past"`
+}
+
+// Verification defines model for Verification.
+type Verification struct {
+	// Collections Of each, one page of each section's export is to be read.
+	Collections []ReadCollection `json:"collections"`
+
+	// CoveredCollections How many the migration covers.
+	CoveredCollections int `json:"covered_collections"`
+
+	// Expected What the process that answers runs on.
+	Expected Runtime `json:"expected"`
+
+	// Limits What bounds the reading of one phase.
+	Limits ReadLimits `json:"limits"`
+
+	// Points Records that the baseline read, and that are to be read; none for a baseline.
+	Points []RecordName    `json:"points"`
+	Report MigrationReport `json:"report"`
+	Token  Token           `json:"token"`
+}
+
+// VerificationCoverage How much was read, of how much.
+type VerificationCoverage struct {
+	Bodies      int   `json:"bodies"`
+	Bytes       int64 `json:"bytes"`
+	Collections int   `json:"collections"`
+
+	// Compared Sections that the baseline had too.
+	Compared int `json:"compared"`
+
+	// Newer Of these, that were published since.
+	Newer         int `json:"newer"`
+	OfCollections int `json:"of_collections"`
+	OfPages       int `json:"of_pages"`
+	Pages         int `json:"pages"`
+	Points        int `json:"points"`
+
+	// Records Different ones.
+	Records int `json:"records"`
+
+	// Tombstones Of these, that were deleted since.
+	Tombstones int `json:"tombstones"`
+}
+
+// VerificationFinding defines model for VerificationFinding.
+type VerificationFinding struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection *CollectionName `json:"collection,omitempty"`
+
+	// Is A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Is       *Sha256 `json:"is,omitempty"`
+	Key      *string `json:"key,omitempty"`
+	Reason   string  `json:"reason"`
+	Revision *int64  `json:"revision,omitempty"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section *SectionName `json:"section,omitempty"`
+
+	// Was A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Was *Sha256 `json:"was,omitempty"`
+}
+
+// VerificationReport What a reader saw. Never a content.
+type VerificationReport struct {
+	// Bodies That were hashed.
+	Bodies int `json:"bodies"`
+
+	// Bytes Of these.
+	Bytes   int64     `json:"bytes"`
+	EndedAt time.Time `json:"ended_at"`
+
+	// Limits Those that were reached; `phase`, `attempts`, `response`.
+	Limits []string    `json:"limits"`
+	Pages  []PageRead  `json:"pages"`
+	Points []PointRead `json:"points"`
+
+	// Requests Attempts, all told.
+	Requests  int       `json:"requests"`
+	StartedAt time.Time `json:"started_at"`
+}
+
+// VerificationVerdict About what was covered. A sample proves nothing of the rest.
+type VerificationVerdict struct {
+	// Coverage How much was read, of how much.
+	Coverage VerificationCoverage `json:"coverage"`
+
+	// Findings The first 100 of what is wrong.
+	Findings []VerificationFinding `json:"findings"`
+
+	// Limits Those that were reached.
+	Limits []string `json:"limits"`
+
+	// Missing The first 100 of what keeps it from being complete.
+	Missing []VerificationFinding `json:"missing"`
+
+	// Newer The first 100 that were published or deleted since the baseline.
+	Newer []VerificationFinding `json:"newer"`
+
+	// Outcome `passed`, `failed` (a recheck stops the migration) or `incomplete` (nothing changes; it may be done again).
+	Outcome string `json:"outcome"`
+
+	// State The migration's, behind it.
+	State string `json:"state"`
+
+	// Wrong All of them.
+	Wrong int `json:"wrong"`
 }
 
 // Violation It names rows by ids and buckets, and holds nothing personal.
@@ -3047,10 +4558,16 @@ type ChangeID = ID
 // Cursor defines model for Cursor.
 type Cursor = string
 
+// DeferredID defines model for DeferredId.
+type DeferredID = string
+
 // DeviceID A UUID (RFC 9562) in lower case.
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type DeviceID = ID
+
+// EnvelopeHash defines model for EnvelopeHash.
+type EnvelopeHash = string
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
@@ -3069,6 +4586,9 @@ type KeyID = ID
 // Limit defines model for Limit.
 type Limit = int64
 
+// MigrationID defines model for MigrationId.
+type MigrationID = string
+
 // OperatorID A UUID (RFC 9562) in lower case.
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
@@ -3082,10 +4602,19 @@ type OptionalHoldfastLease = HoldfastLease
 // OptionalIfMatch defines model for OptionalIfMatch.
 type OptionalIfMatch = string
 
+// PlanHash defines model for PlanHash.
+type PlanHash = string
+
 // PrincipalID A UUID (RFC 9562) in lower case.
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type PrincipalID = ID
+
+// QualificationHash defines model for QualificationHash.
+type QualificationHash = string
+
+// ReportID defines model for ReportId.
+type ReportID = string
 
 // SnapshotID defines model for SnapshotId.
 type SnapshotID = string
@@ -3343,6 +4872,22 @@ type ListEventsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListMigrationsParams defines parameters for ListMigrations.
+type ListMigrationsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// RequestMigrationParams defines parameters for RequestMigration.
+type RequestMigrationParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListOperatorsParams defines parameters for ListOperators.
 type ListOperatorsParams struct {
 	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
@@ -3375,6 +4920,12 @@ type CreateOperatorAPIKeyParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListQualificationsParams defines parameters for ListQualifications.
+type ListQualificationsParams struct {
+	// Build Only those of this build.
+	Build *string `form:"build,omitempty" json:"build,omitempty"`
+}
+
 // ListTenantsParams defines parameters for ListTenants.
 type ListTenantsParams struct {
 	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
@@ -3402,6 +4953,22 @@ type ListClientsParams struct {
 
 // CreateClientParams defines parameters for CreateClient.
 type CreateClientParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListTenantMigrationsParams defines parameters for ListTenantMigrations.
+type ListTenantMigrationsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// RequestTenantMigrationParams defines parameters for RequestTenantMigration.
+type RequestTenantMigrationParams struct {
 	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
 	// to create. It lives as long as what it made.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
@@ -3569,6 +5136,9 @@ type PatchDeviceApplicationMergePatchPlusJSONRequestBody = DevicePatch
 // RenewLeasesJSONRequestBody defines body for RenewLeases for application/json ContentType.
 type RenewLeasesJSONRequestBody = LeaseRenewals
 
+// RequestMigrationJSONRequestBody defines body for RequestMigration for application/json ContentType.
+type RequestMigrationJSONRequestBody = NewMigration
+
 // AuthorizeDeviceFormdataRequestBody defines body for AuthorizeDevice for application/x-www-form-urlencoded ContentType.
 type AuthorizeDeviceFormdataRequestBody = DeviceAuthorizationRequest
 
@@ -3592,6 +5162,48 @@ type CreateClientJSONRequestBody = NewPublicClient
 
 // OpenIdentityJSONRequestBody defines body for OpenIdentity for application/json ContentType.
 type OpenIdentityJSONRequestBody = OpenIdentity
+
+// RequestTenantMigrationJSONRequestBody defines body for RequestTenantMigration for application/json ContentType.
+type RequestTenantMigrationJSONRequestBody = NewTenantMigration
+
+// ActivateMigrationJSONRequestBody defines body for ActivateMigration for application/json ContentType.
+type ActivateMigrationJSONRequestBody = NamedPlan
+
+// ApproveMigrationJSONRequestBody defines body for ApproveMigration for application/json ContentType.
+type ApproveMigrationJSONRequestBody = MigrationApproval
+
+// LowerMigrationCapsJSONRequestBody defines body for LowerMigrationCaps for application/json ContentType.
+type LowerMigrationCapsJSONRequestBody = LowerMigrationCaps
+
+// CloseMigrationJSONRequestBody defines body for CloseMigration for application/json ContentType.
+type CloseMigrationJSONRequestBody = CloseMigration
+
+// PauseMigrationJSONRequestBody defines body for PauseMigration for application/json ContentType.
+type PauseMigrationJSONRequestBody = NamedPlan
+
+// PreviewMigrationJSONRequestBody defines body for PreviewMigration for application/json ContentType.
+type PreviewMigrationJSONRequestBody = NewMigrationPlan
+
+// RequalifyMigrationJSONRequestBody defines body for RequalifyMigration for application/json ContentType.
+type RequalifyMigrationJSONRequestBody = NamedEnvelope
+
+// PreviewRequalificationJSONRequestBody defines body for PreviewRequalification for application/json ContentType.
+type PreviewRequalificationJSONRequestBody = NewRequalification
+
+// ResumeMigrationJSONRequestBody defines body for ResumeMigration for application/json ContentType.
+type ResumeMigrationJSONRequestBody = NamedPlan
+
+// RunMigrationJSONRequestBody defines body for RunMigration for application/json ContentType.
+type RunMigrationJSONRequestBody = NamedPlan
+
+// ScrubMigrationJSONRequestBody defines body for ScrubMigration for application/json ContentType.
+type ScrubMigrationJSONRequestBody = NewScrub
+
+// EndVerificationJSONRequestBody defines body for EndVerification for application/json ContentType.
+type EndVerificationJSONRequestBody = VerificationReport
+
+// BeginVerificationJSONRequestBody defines body for BeginVerification for application/json ContentType.
+type BeginVerificationJSONRequestBody = NewVerification
 
 // CreatePrincipalJSONRequestBody defines body for CreatePrincipal for application/json ContentType.
 type CreatePrincipalJSONRequestBody = NewPrincipal
@@ -4387,6 +5999,14 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/collections/{collection}/snapshots/{snapshot_id} (the `GetSnapshot` operationId).
 	GetSnapshot(ctx context.Context, collection CollectionName, snapshotID SnapshotID, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListDeployments The processes that are alive, and what this one runs on
+	//
+	// A process reports itself every ten seconds, and is alive for a minute from its last report
+	// on. An activation waits for every one that can't do the new record format to be gone.
+	//
+	// Corresponds with GET /v1/deployments (the `ListDeployments` operationId).
+	ListDeployments(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ApproveDeviceWithBody Let in the device that shows a user code
 	//
 	// In the name of an account whose owner is signed in and has seen the device: it becomes
@@ -4584,6 +6204,46 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/leases/renew (the `RenewLeases` operationId).
 	RenewLeases(ctx context.Context, body RenewLeasesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListMigrations List migrations
+	//
+	// In the order in which they were asked for, those by an Idempotency-Key behind the others.
+	//
+	// Corresponds with GET /v1/migrations (the `ListMigrations` operationId).
+	ListMigrations(ctx context.Context, params *ListMigrationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequestMigrationWithBody Ask for the bodies to be moved to the object store
+	//
+	// Of all collections, or of those that are named. Nothing moves by it: operators plan it,
+	// another one approves it, and they carry it out. No byte is changed, no body is ever in
+	// neither place, and records can be read and written throughout.
+	//
+	// 404 `collection_not_found` for a name that no collection has; 409 `migrations_too_many` with
+	// 100 that aren't over.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/migrations (the `RequestMigration` operationId).
+	RequestMigrationWithBody(ctx context.Context, params *RequestMigrationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequestMigration Ask for the bodies to be moved to the object store
+	//
+	// Of all collections, or of those that are named. Nothing moves by it: operators plan it,
+	// another one approves it, and they carry it out. No byte is changed, no body is ever in
+	// neither place, and records can be read and written throughout.
+	//
+	// 404 `collection_not_found` for a name that no collection has; 409 `migrations_too_many` with
+	// 100 that aren't over.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/migrations (the `RequestMigration` operationId).
+	RequestMigration(ctx context.Context, params *RequestMigrationParams, body RequestMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetMigration See how a migration goes
+	//
+	// Corresponds with GET /v1/migrations/{migration_id} (the `GetMigration` operationId).
+	GetMigration(ctx context.Context, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// AuthorizeDeviceWithBody Begin the login of a device
 	//
 	// The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
@@ -4754,6 +6414,18 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/operators/{operator_id}/api-keys (the `CreateOperatorAPIKey` operationId).
 	CreateOperatorAPIKey(ctx context.Context, operatorID OperatorID, params *CreateOperatorAPIKeyParams, body CreateOperatorAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListQualifications List qualifications
+	//
+	// The newest first, at most 100.
+	//
+	// Corresponds with GET /v1/qualifications (the `ListQualifications` operationId).
+	ListQualifications(ctx context.Context, params *ListQualificationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetQualification Get a qualification's report
+	//
+	// Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
+	GetQualification(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListSweeps The sweeps' progress
 	//
 	// Corresponds with GET /v1/sweeps (the `ListSweeps` operationId).
@@ -4872,6 +6544,440 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
 	GetIdentityReport(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTenantMigrations List a tenant's migrations
+	//
+	// In the order in which they were asked for, those by an Idempotency-Key behind the others.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations (the `ListTenantMigrations` operationId).
+	ListTenantMigrations(ctx context.Context, tenantID TenantID, params *ListTenantMigrationsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequestTenantMigrationWithBody Ask for a migration of a tenant
+	//
+	// As the tenant can, and of the kind `rehydrate` too, which brings bodies back into the
+	// database. Nothing moves by it.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations (the `RequestTenantMigration` operationId).
+	RequestTenantMigrationWithBody(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequestTenantMigration Ask for a migration of a tenant
+	//
+	// As the tenant can, and of the kind `rehydrate` too, which brings bodies back into the
+	// database. Nothing moves by it.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations (the `RequestTenantMigration` operationId).
+	RequestTenantMigration(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, body RequestTenantMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTenantMigration See how a tenant's migration goes
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id} (the `GetTenantMigration` operationId).
+	GetTenantMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AbortMigration Give a migration up before it is activated
+	//
+	// Nothing has been moved by then, so nothing has to be brought back. 409 `migration_state`
+	// once it was activated.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort (the `AbortMigration` operationId).
+	AbortMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ActivateMigrationWithBody Activate an approved plan, for good
+	//
+	// The point of no return: from here on what is written goes where the plan says, and the way
+	// back is a migration of its own. It uses the approval up. Collection by collection, each in
+	// one transaction, so it may take two minutes; after an error that leaves the outcome open,
+	// repeating it finishes what was begun.
+	//
+	// 409 `approval_missing`; 409 `baseline_missing` without a verification in the phase
+	// `baseline` that passed; 409 `processes_too_old` while a live process can't do record format
+	// 2; 409 `migration_under_way`, with `migration_id`, while another migration of some of the
+	// collections isn't over, and 409 `plan_differs` where a collection goes by its plan; 409
+	// `plan_hash_differs`; 409 `plan_drifted`, with `drift`; 409 `lifecycle_overlaps`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/activate (the `ActivateMigration` operationId).
+	ActivateMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ActivateMigration Activate an approved plan, for good
+	//
+	// The point of no return: from here on what is written goes where the plan says, and the way
+	// back is a migration of its own. It uses the approval up. Collection by collection, each in
+	// one transaction, so it may take two minutes; after an error that leaves the outcome open,
+	// repeating it finishes what was begun.
+	//
+	// 409 `approval_missing`; 409 `baseline_missing` without a verification in the phase
+	// `baseline` that passed; 409 `processes_too_old` while a live process can't do record format
+	// 2; 409 `migration_under_way`, with `migration_id`, while another migration of some of the
+	// collections isn't over, and 409 `plan_differs` where a collection goes by its plan; 409
+	// `plan_hash_differs`; 409 `plan_drifted`, with `drift`; 409 `lifecycle_overlaps`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/activate (the `ActivateMigration` operationId).
+	ActivateMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ActivateMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveMigrationWithBody Approve a plan, an envelope, or going on
+	//
+	// By its hash: of the plan, before it is activated, or while the migration is stopped, to let
+	// it go on; of an envelope that carries a migration over to another build. The approver is
+	// another person than who asked for the migration and who previewed, or it is 403
+	// `approver_is_involved`. An approval is for the state that it was given in, and is used once.
+	//
+	// Counts that are older than an hour are taken again, which may take two minutes, and the
+	// answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
+	// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
+	// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/approve (the `ApproveMigration` operationId).
+	ApproveMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveMigration Approve a plan, an envelope, or going on
+	//
+	// By its hash: of the plan, before it is activated, or while the migration is stopped, to let
+	// it go on; of an envelope that carries a migration over to another build. The approver is
+	// another person than who asked for the migration and who previewed, or it is 403
+	// `approver_is_involved`. An approval is for the state that it was given in, and is used once.
+	//
+	// Counts that are older than an hour are taken again, which may take two minutes, and the
+	// answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
+	// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
+	// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/approve (the `ApproveMigration` operationId).
+	ApproveMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ApproveMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LowerMigrationCapsWithBody Lower the caps of a pass
+	//
+	// A run has them within about a second. They are recorded beside the plan, with who did it.
+	// 409 `caps_raised` for any that is above the one in force: that needs a new plan.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/caps (the `LowerMigrationCaps` operationId).
+	LowerMigrationCapsWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LowerMigrationCaps Lower the caps of a pass
+	//
+	// A run has them within about a second. They are recorded beside the plan, with who did it.
+	// 409 `caps_raised` for any that is above the one in force: that needs a new plan.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/caps (the `LowerMigrationCaps` operationId).
+	LowerMigrationCaps(ctx context.Context, tenantID TenantID, migrationID MigrationID, body LowerMigrationCapsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CloseMigrationWithBody Close a verified migration
+	//
+	// With a recorded decision. From here on the covered collections are read where the plan has
+	// put their bodies, and nowhere else. 409 `recheck_missing`, and 409 `not_drained`, with
+	// `collection`, when something is left after all. After an error that leaves the outcome open,
+	// repeating it finishes what was begun.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/close (the `CloseMigration` operationId).
+	CloseMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CloseMigration Close a verified migration
+	//
+	// With a recorded decision. From here on the covered collections are read where the plan has
+	// put their bodies, and nowhere else. 409 `recheck_missing`, and 409 `not_drained`, with
+	// `collection`, when something is left after all. After an error that leaves the outcome open,
+	// repeating it finishes what was begun.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/close (the `CloseMigration` operationId).
+	CloseMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body CloseMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListDeferred List the sections that could not be moved
+	//
+	// Each stays where it is, and in this list, until a retry moves it or its record is published
+	// anew. None is skipped: a migration ends when there are none.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/deferred (the `ListDeferred` operationId).
+	ListDeferred(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetryDeferred Have a section tried again
+	//
+	// By the next sweep of a run. Harmless to repeat.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/deferred/{deferred_id}/retry (the `RetryDeferred` operationId).
+	RetryDeferred(ctx context.Context, tenantID TenantID, migrationID MigrationID, deferredID DeferredID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetMigrationDrift Hold a plan against what is so now
+	//
+	// Field by field. A plan that has drifted is refused, 409 `plan_drifted` with the same
+	// `drift`, when it is approved, activated or run. 409 `migration_state` without a plan.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/drift (the `GetMigrationDrift` operationId).
+	GetMigrationDrift(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetMigrationEnvelope Get an envelope
+	//
+	// For whoever is to approve it. Any that was ever made for the migration.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/envelopes/{envelope_hash} (the `GetMigrationEnvelope` operationId).
+	GetMigrationEnvelope(ctx context.Context, tenantID TenantID, migrationID MigrationID, envelopeHash EnvelopeHash, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PauseMigrationWithBody Pause a migration
+	//
+	// No pass commits from here on, and what was moved stays where it is. It ends the run.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/pause (the `PauseMigration` operationId).
+	PauseMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PauseMigration Pause a migration
+	//
+	// No pass commits from here on, and what was moved stays where it is. It ends the run.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/pause (the `PauseMigration` operationId).
+	PauseMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body PauseMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetMigrationPlan Get a plan
+	//
+	// Any that was ever made for the migration.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/plans/{plan_hash} (the `GetMigrationPlan` operationId).
+	GetMigrationPlan(ctx context.Context, tenantID TenantID, migrationID MigrationID, planHash PlanHash, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewMigrationWithBody Plan a migration
+	//
+	// Counts what there is, looks at the bucket's lifecycle rules, and makes the plan that an
+	// operator may approve. It writes the plan and nothing else, and takes the place of a plan
+	// that was made before, whose approval is void. It may take two minutes.
+	//
+	// 409 `migration_state` once it was activated; 409 `qualification_missing`,
+	// `qualification_failed`, or `qualification_differs` when it is another build's, databases' or
+	// bucket's than this process has; 409 `object_store_missing`; 409 `lifecycle_overlaps` when a
+	// rule of the bucket could delete bodies, 503 `lifecycle_unreadable` when the rules can't be
+	// read. The way back is 422 `capacity_missing` without `free_bytes`, and 409 `capacity_short`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/preview (the `PreviewMigration` operationId).
+	PreviewMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewMigration Plan a migration
+	//
+	// Counts what there is, looks at the bucket's lifecycle rules, and makes the plan that an
+	// operator may approve. It writes the plan and nothing else, and takes the place of a plan
+	// that was made before, whose approval is void. It may take two minutes.
+	//
+	// 409 `migration_state` once it was activated; 409 `qualification_missing`,
+	// `qualification_failed`, or `qualification_differs` when it is another build's, databases' or
+	// bucket's than this process has; 409 `object_store_missing`; 409 `lifecycle_overlaps` when a
+	// rule of the bucket could delete bodies, 503 `lifecycle_unreadable` when the rules can't be
+	// read. The way back is 422 `capacity_missing` without `free_bytes`, and 409 `capacity_short`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/preview (the `PreviewMigration` operationId).
+	PreviewMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body PreviewMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetMigrationReport Get a baseline, a recheck or a scrub
+	//
+	// With what was read, once it has ended.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/reports/{report_id} (the `GetMigrationReport` operationId).
+	GetMigrationReport(ctx context.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequalifyMigrationWithBody Carry a migration over to another build
+	//
+	// As an approved envelope says, collection by collection, and only where nothing has changed
+	// since: 409 `envelope_stale` otherwise, 409 `envelope_applied` when it is done. Frontiers,
+	// cursors, deferred records, counters and times stay. After an error that leaves the outcome
+	// open, repeating it finishes what was begun. Runs start again when every collection has taken it.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify (the `RequalifyMigration` operationId).
+	RequalifyMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RequalifyMigration Carry a migration over to another build
+	//
+	// As an approved envelope says, collection by collection, and only where nothing has changed
+	// since: 409 `envelope_stale` otherwise, 409 `envelope_applied` when it is done. Frontiers,
+	// cursors, deferred records, counters and times stay. After an error that leaves the outcome
+	// open, repeating it finishes what was begun. Runs start again when every collection has taken it.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify (the `RequalifyMigration` operationId).
+	RequalifyMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body RequalifyMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewRequalificationWithBody Plan to carry a migration over to another build
+	//
+	// To this process's, by its qualification. The migration must be paused or stopped, and every
+	// collection held. The plan stays but for build, rollback floor, qualification and when the
+	// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
+	// operator approves.
+	//
+	// 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
+	// `plan_drifted`, with `drift`, where something else has changed than may.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify-preview (the `PreviewRequalification` operationId).
+	PreviewRequalificationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewRequalification Plan to carry a migration over to another build
+	//
+	// To this process's, by its qualification. The migration must be paused or stopped, and every
+	// collection held. The plan stays but for build, rollback floor, qualification and when the
+	// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
+	// operator approves.
+	//
+	// 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
+	// `plan_drifted`, with `drift`, where something else has changed than may.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify-preview (the `PreviewRequalification` operationId).
+	PreviewRequalification(ctx context.Context, tenantID TenantID, migrationID MigrationID, body PreviewRequalificationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResumeMigrationWithBody Let a paused or stopped migration go on
+	//
+	// Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
+	// approved before: 409 `approval_missing`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/resume (the `ResumeMigration` operationId).
+	ResumeMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResumeMigration Let a paused or stopped migration go on
+	//
+	// Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
+	// approved before: 409 `approval_missing`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/resume (the `ResumeMigration` operationId).
+	ResumeMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ResumeMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RunMigrationWithBody Move bodies, for a while
+	//
+	// A worker of the plan's build does it, for at most 50 minutes and 100,000 passes. It ends
+	// before that when nothing is left to move, when only deferred records are left, or when the
+	// migration is paused or stopped. Nothing runs again by itself: ask for the next run.
+	//
+	// 409 `migration_state` unless the migration is active; 409 `run_under_way` while a run is
+	// open; 409 `requalification_under_way` until every collection goes by the new plan; 409
+	// `plan_hash_differs`, or `plan_drifted` with `drift`; 409 `lifecycle_overlaps`.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/run (the `RunMigration` operationId).
+	RunMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RunMigration Move bodies, for a while
+	//
+	// A worker of the plan's build does it, for at most 50 minutes and 100,000 passes. It ends
+	// before that when nothing is left to move, when only deferred records are left, or when the
+	// migration is paused or stopped. Nothing runs again by itself: ask for the next run.
+	//
+	// 409 `migration_state` unless the migration is active; 409 `run_under_way` while a run is
+	// open; 409 `requalification_under_way` until every collection goes by the new plan; 409
+	// `plan_hash_differs`, or `plan_drifted` with `drift`; 409 `lifecycle_overlaps`.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/run (the `RunMigration` operationId).
+	RunMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body RunMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ScrubMigrationWithBody Have every moved body read and hashed
+	//
+	// A worker of the plan's build reads every body that the covered collections keep in the object
+	// store, up to the budget. What it covered is recorded, and the next scrub goes on from
+	// there. 409 `scrub_under_way`, with `report_id`, while one is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/scrub (the `ScrubMigration` operationId).
+	ScrubMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ScrubMigration Have every moved body read and hashed
+	//
+	// A worker of the plan's build reads every body that the covered collections keep in the object
+	// store, up to the budget. What it covered is recorded, and the next scrub goes on from
+	// there. 409 `scrub_under_way`, with `report_id`, while one is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/scrub (the `ScrubMigration` operationId).
+	ScrubMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ScrubMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EndVerificationWithBody Hand in what a verification found
+	//
+	// Identities, revisions, digests, lengths and counts; never contents. A recheck is judged
+	// against the baseline: a newer revision or tombstone is reported apart, and a changed digest
+	// at the same revision or a record that has gone stops the migration. The same report again has
+	// the same verdict; another is 409 `report_ended`. 409 `report_overdue` after its time, 403
+	// `report_not_yours` for another operator than who began it.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/migrations/{migration_id}/verifications/{report_id} (the `EndVerification` operationId).
+	EndVerificationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EndVerification Hand in what a verification found
+	//
+	// Identities, revisions, digests, lengths and counts; never contents. A recheck is judged
+	// against the baseline: a newer revision or tombstone is reported apart, and a changed digest
+	// at the same revision or a record that has gone stops the migration. The same report again has
+	// the same verdict; another is 409 `report_ended`. 409 `report_overdue` after its time, 403
+	// `report_not_yours` for another operator than who began it.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/migrations/{migration_id}/verifications/{report_id} (the `EndVerification` operationId).
+	EndVerification(ctx context.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID, body EndVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginVerificationWithBody Begin a verification
+	//
+	// The caller reads a sample through this API, as the answer says, and hands in what it found
+	// within ten minutes. The phase `baseline` comes before the activation, `recheck` before the
+	// closing; a recheck is held against the baseline.
+	//
+	// 409 `baseline_missing` for a recheck without one; 409 `migration_state` for a phase that
+	// isn't the state's; 409 `runtime_differs`, with `field`, where the build, a database or the
+	// bucket isn't the one that the plan names. Each beginning is recorded, and its token is of the
+	// caller's name.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/verify (the `BeginVerification` operationId).
+	BeginVerificationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginVerification Begin a verification
+	//
+	// The caller reads a sample through this API, as the answer says, and hands in what it found
+	// within ten minutes. The phase `baseline` comes before the activation, `recheck` before the
+	// closing; a recheck is held against the baseline.
+	//
+	// 409 `baseline_missing` for a recheck without one; 409 `migration_state` for a phase that
+	// isn't the state's; 409 `runtime_differs`, with `field`, where the build, a database or the
+	// bucket isn't the one that the plan names. Each beginning is recorded, and its token is of the
+	// caller's name.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/verify (the `BeginVerification` operationId).
+	BeginVerification(ctx context.Context, tenantID TenantID, migrationID MigrationID, body BeginVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListPrincipals List a tenant's principals
 	//
@@ -6442,6 +8548,24 @@ func (c *Client) GetSnapshot(ctx context.Context, collection CollectionName, sna
 	return c.Client.Do(req)
 }
 
+// ListDeployments The processes that are alive, and what this one runs on
+//
+// A process reports itself every ten seconds, and is alive for a minute from its last report
+// on. An activation waits for every one that can't do the new record format to be gone.
+//
+// Corresponds with GET /v1/deployments (the `ListDeployments` operationId).
+func (c *Client) ListDeployments(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDeploymentsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ApproveDeviceWithBody Let in the device that shows a user code
 //
 // In the name of an account whose owner is signed in and has seen the device: it becomes
@@ -6809,6 +8933,86 @@ func (c *Client) RenewLeases(ctx context.Context, body RenewLeasesJSONRequestBod
 	return c.Client.Do(req)
 }
 
+// ListMigrations List migrations
+//
+// In the order in which they were asked for, those by an Idempotency-Key behind the others.
+//
+// Corresponds with GET /v1/migrations (the `ListMigrations` operationId).
+func (c *Client) ListMigrations(ctx context.Context, params *ListMigrationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListMigrationsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequestMigrationWithBody Ask for the bodies to be moved to the object store
+//
+// Of all collections, or of those that are named. Nothing moves by it: operators plan it,
+// another one approves it, and they carry it out. No byte is changed, no body is ever in
+// neither place, and records can be read and written throughout.
+//
+// 404 `collection_not_found` for a name that no collection has; 409 `migrations_too_many` with
+// 100 that aren't over.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/migrations (the `RequestMigration` operationId).
+func (c *Client) RequestMigrationWithBody(ctx context.Context, params *RequestMigrationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequestMigrationRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequestMigration Ask for the bodies to be moved to the object store
+//
+// Of all collections, or of those that are named. Nothing moves by it: operators plan it,
+// another one approves it, and they carry it out. No byte is changed, no body is ever in
+// neither place, and records can be read and written throughout.
+//
+// 404 `collection_not_found` for a name that no collection has; 409 `migrations_too_many` with
+// 100 that aren't over.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/migrations (the `RequestMigration` operationId).
+func (c *Client) RequestMigration(ctx context.Context, params *RequestMigrationParams, body RequestMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequestMigrationRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetMigration See how a migration goes
+//
+// Corresponds with GET /v1/migrations/{migration_id} (the `GetMigration` operationId).
+func (c *Client) GetMigration(ctx context.Context, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetMigrationRequest(c.Server, migrationID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // AuthorizeDeviceWithBody Begin the login of a device
 //
 // The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
@@ -7119,6 +9323,38 @@ func (c *Client) CreateOperatorAPIKey(ctx context.Context, operatorID OperatorID
 	return c.Client.Do(req)
 }
 
+// ListQualifications List qualifications
+//
+// The newest first, at most 100.
+//
+// Corresponds with GET /v1/qualifications (the `ListQualifications` operationId).
+func (c *Client) ListQualifications(ctx context.Context, params *ListQualificationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListQualificationsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetQualification Get a qualification's report
+//
+// Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
+func (c *Client) GetQualification(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetQualificationRequest(c.Server, reportHash)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListSweeps The sweeps' progress
 //
 // Corresponds with GET /v1/sweeps (the `ListSweeps` operationId).
@@ -7368,6 +9604,810 @@ func (c *Client) OpenIdentity(ctx context.Context, tenantID TenantID, body OpenI
 // Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
 func (c *Client) GetIdentityReport(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetIdentityReportRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTenantMigrations List a tenant's migrations
+//
+// In the order in which they were asked for, those by an Idempotency-Key behind the others.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations (the `ListTenantMigrations` operationId).
+func (c *Client) ListTenantMigrations(ctx context.Context, tenantID TenantID, params *ListTenantMigrationsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTenantMigrationsRequest(c.Server, tenantID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequestTenantMigrationWithBody Ask for a migration of a tenant
+//
+// As the tenant can, and of the kind `rehydrate` too, which brings bodies back into the
+// database. Nothing moves by it.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations (the `RequestTenantMigration` operationId).
+func (c *Client) RequestTenantMigrationWithBody(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequestTenantMigrationRequestWithBody(c.Server, tenantID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequestTenantMigration Ask for a migration of a tenant
+//
+// As the tenant can, and of the kind `rehydrate` too, which brings bodies back into the
+// database. Nothing moves by it.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations (the `RequestTenantMigration` operationId).
+func (c *Client) RequestTenantMigration(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, body RequestTenantMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequestTenantMigrationRequest(c.Server, tenantID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTenantMigration See how a tenant's migration goes
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id} (the `GetTenantMigration` operationId).
+func (c *Client) GetTenantMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTenantMigrationRequest(c.Server, tenantID, migrationID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AbortMigration Give a migration up before it is activated
+//
+// Nothing has been moved by then, so nothing has to be brought back. 409 `migration_state`
+// once it was activated.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort (the `AbortMigration` operationId).
+func (c *Client) AbortMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAbortMigrationRequest(c.Server, tenantID, migrationID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ActivateMigrationWithBody Activate an approved plan, for good
+//
+// The point of no return: from here on what is written goes where the plan says, and the way
+// back is a migration of its own. It uses the approval up. Collection by collection, each in
+// one transaction, so it may take two minutes; after an error that leaves the outcome open,
+// repeating it finishes what was begun.
+//
+// 409 `approval_missing`; 409 `baseline_missing` without a verification in the phase
+// `baseline` that passed; 409 `processes_too_old` while a live process can't do record format
+// 2; 409 `migration_under_way`, with `migration_id`, while another migration of some of the
+// collections isn't over, and 409 `plan_differs` where a collection goes by its plan; 409
+// `plan_hash_differs`; 409 `plan_drifted`, with `drift`; 409 `lifecycle_overlaps`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/activate (the `ActivateMigration` operationId).
+func (c *Client) ActivateMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewActivateMigrationRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ActivateMigration Activate an approved plan, for good
+//
+// The point of no return: from here on what is written goes where the plan says, and the way
+// back is a migration of its own. It uses the approval up. Collection by collection, each in
+// one transaction, so it may take two minutes; after an error that leaves the outcome open,
+// repeating it finishes what was begun.
+//
+// 409 `approval_missing`; 409 `baseline_missing` without a verification in the phase
+// `baseline` that passed; 409 `processes_too_old` while a live process can't do record format
+// 2; 409 `migration_under_way`, with `migration_id`, while another migration of some of the
+// collections isn't over, and 409 `plan_differs` where a collection goes by its plan; 409
+// `plan_hash_differs`; 409 `plan_drifted`, with `drift`; 409 `lifecycle_overlaps`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/activate (the `ActivateMigration` operationId).
+func (c *Client) ActivateMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ActivateMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewActivateMigrationRequest(c.Server, tenantID, migrationID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveMigrationWithBody Approve a plan, an envelope, or going on
+//
+// By its hash: of the plan, before it is activated, or while the migration is stopped, to let
+// it go on; of an envelope that carries a migration over to another build. The approver is
+// another person than who asked for the migration and who previewed, or it is 403
+// `approver_is_involved`. An approval is for the state that it was given in, and is used once.
+//
+// Counts that are older than an hour are taken again, which may take two minutes, and the
+// answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
+// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
+// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/approve (the `ApproveMigration` operationId).
+func (c *Client) ApproveMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveMigrationRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveMigration Approve a plan, an envelope, or going on
+//
+// By its hash: of the plan, before it is activated, or while the migration is stopped, to let
+// it go on; of an envelope that carries a migration over to another build. The approver is
+// another person than who asked for the migration and who previewed, or it is 403
+// `approver_is_involved`. An approval is for the state that it was given in, and is used once.
+//
+// Counts that are older than an hour are taken again, which may take two minutes, and the
+// answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
+// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
+// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/approve (the `ApproveMigration` operationId).
+func (c *Client) ApproveMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ApproveMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveMigrationRequest(c.Server, tenantID, migrationID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LowerMigrationCapsWithBody Lower the caps of a pass
+//
+// A run has them within about a second. They are recorded beside the plan, with who did it.
+// 409 `caps_raised` for any that is above the one in force: that needs a new plan.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/caps (the `LowerMigrationCaps` operationId).
+func (c *Client) LowerMigrationCapsWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLowerMigrationCapsRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LowerMigrationCaps Lower the caps of a pass
+//
+// A run has them within about a second. They are recorded beside the plan, with who did it.
+// 409 `caps_raised` for any that is above the one in force: that needs a new plan.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/caps (the `LowerMigrationCaps` operationId).
+func (c *Client) LowerMigrationCaps(ctx context.Context, tenantID TenantID, migrationID MigrationID, body LowerMigrationCapsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLowerMigrationCapsRequest(c.Server, tenantID, migrationID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CloseMigrationWithBody Close a verified migration
+//
+// With a recorded decision. From here on the covered collections are read where the plan has
+// put their bodies, and nowhere else. 409 `recheck_missing`, and 409 `not_drained`, with
+// `collection`, when something is left after all. After an error that leaves the outcome open,
+// repeating it finishes what was begun.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/close (the `CloseMigration` operationId).
+func (c *Client) CloseMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCloseMigrationRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CloseMigration Close a verified migration
+//
+// With a recorded decision. From here on the covered collections are read where the plan has
+// put their bodies, and nowhere else. 409 `recheck_missing`, and 409 `not_drained`, with
+// `collection`, when something is left after all. After an error that leaves the outcome open,
+// repeating it finishes what was begun.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/close (the `CloseMigration` operationId).
+func (c *Client) CloseMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body CloseMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCloseMigrationRequest(c.Server, tenantID, migrationID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListDeferred List the sections that could not be moved
+//
+// Each stays where it is, and in this list, until a retry moves it or its record is published
+// anew. None is skipped: a migration ends when there are none.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/deferred (the `ListDeferred` operationId).
+func (c *Client) ListDeferred(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDeferredRequest(c.Server, tenantID, migrationID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetryDeferred Have a section tried again
+//
+// By the next sweep of a run. Harmless to repeat.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/deferred/{deferred_id}/retry (the `RetryDeferred` operationId).
+func (c *Client) RetryDeferred(ctx context.Context, tenantID TenantID, migrationID MigrationID, deferredID DeferredID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryDeferredRequest(c.Server, tenantID, migrationID, deferredID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetMigrationDrift Hold a plan against what is so now
+//
+// Field by field. A plan that has drifted is refused, 409 `plan_drifted` with the same
+// `drift`, when it is approved, activated or run. 409 `migration_state` without a plan.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/drift (the `GetMigrationDrift` operationId).
+func (c *Client) GetMigrationDrift(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetMigrationDriftRequest(c.Server, tenantID, migrationID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetMigrationEnvelope Get an envelope
+//
+// For whoever is to approve it. Any that was ever made for the migration.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/envelopes/{envelope_hash} (the `GetMigrationEnvelope` operationId).
+func (c *Client) GetMigrationEnvelope(ctx context.Context, tenantID TenantID, migrationID MigrationID, envelopeHash EnvelopeHash, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetMigrationEnvelopeRequest(c.Server, tenantID, migrationID, envelopeHash)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PauseMigrationWithBody Pause a migration
+//
+// No pass commits from here on, and what was moved stays where it is. It ends the run.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/pause (the `PauseMigration` operationId).
+func (c *Client) PauseMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPauseMigrationRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PauseMigration Pause a migration
+//
+// No pass commits from here on, and what was moved stays where it is. It ends the run.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/pause (the `PauseMigration` operationId).
+func (c *Client) PauseMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body PauseMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPauseMigrationRequest(c.Server, tenantID, migrationID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetMigrationPlan Get a plan
+//
+// Any that was ever made for the migration.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/plans/{plan_hash} (the `GetMigrationPlan` operationId).
+func (c *Client) GetMigrationPlan(ctx context.Context, tenantID TenantID, migrationID MigrationID, planHash PlanHash, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetMigrationPlanRequest(c.Server, tenantID, migrationID, planHash)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewMigrationWithBody Plan a migration
+//
+// Counts what there is, looks at the bucket's lifecycle rules, and makes the plan that an
+// operator may approve. It writes the plan and nothing else, and takes the place of a plan
+// that was made before, whose approval is void. It may take two minutes.
+//
+// 409 `migration_state` once it was activated; 409 `qualification_missing`,
+// `qualification_failed`, or `qualification_differs` when it is another build's, databases' or
+// bucket's than this process has; 409 `object_store_missing`; 409 `lifecycle_overlaps` when a
+// rule of the bucket could delete bodies, 503 `lifecycle_unreadable` when the rules can't be
+// read. The way back is 422 `capacity_missing` without `free_bytes`, and 409 `capacity_short`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/preview (the `PreviewMigration` operationId).
+func (c *Client) PreviewMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewMigrationRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewMigration Plan a migration
+//
+// Counts what there is, looks at the bucket's lifecycle rules, and makes the plan that an
+// operator may approve. It writes the plan and nothing else, and takes the place of a plan
+// that was made before, whose approval is void. It may take two minutes.
+//
+// 409 `migration_state` once it was activated; 409 `qualification_missing`,
+// `qualification_failed`, or `qualification_differs` when it is another build's, databases' or
+// bucket's than this process has; 409 `object_store_missing`; 409 `lifecycle_overlaps` when a
+// rule of the bucket could delete bodies, 503 `lifecycle_unreadable` when the rules can't be
+// read. The way back is 422 `capacity_missing` without `free_bytes`, and 409 `capacity_short`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/preview (the `PreviewMigration` operationId).
+func (c *Client) PreviewMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body PreviewMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewMigrationRequest(c.Server, tenantID, migrationID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetMigrationReport Get a baseline, a recheck or a scrub
+//
+// With what was read, once it has ended.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/reports/{report_id} (the `GetMigrationReport` operationId).
+func (c *Client) GetMigrationReport(ctx context.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetMigrationReportRequest(c.Server, tenantID, migrationID, reportID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequalifyMigrationWithBody Carry a migration over to another build
+//
+// As an approved envelope says, collection by collection, and only where nothing has changed
+// since: 409 `envelope_stale` otherwise, 409 `envelope_applied` when it is done. Frontiers,
+// cursors, deferred records, counters and times stay. After an error that leaves the outcome
+// open, repeating it finishes what was begun. Runs start again when every collection has taken it.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify (the `RequalifyMigration` operationId).
+func (c *Client) RequalifyMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequalifyMigrationRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RequalifyMigration Carry a migration over to another build
+//
+// As an approved envelope says, collection by collection, and only where nothing has changed
+// since: 409 `envelope_stale` otherwise, 409 `envelope_applied` when it is done. Frontiers,
+// cursors, deferred records, counters and times stay. After an error that leaves the outcome
+// open, repeating it finishes what was begun. Runs start again when every collection has taken it.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify (the `RequalifyMigration` operationId).
+func (c *Client) RequalifyMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body RequalifyMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRequalifyMigrationRequest(c.Server, tenantID, migrationID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewRequalificationWithBody Plan to carry a migration over to another build
+//
+// To this process's, by its qualification. The migration must be paused or stopped, and every
+// collection held. The plan stays but for build, rollback floor, qualification and when the
+// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
+// operator approves.
+//
+// 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
+// `plan_drifted`, with `drift`, where something else has changed than may.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify-preview (the `PreviewRequalification` operationId).
+func (c *Client) PreviewRequalificationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewRequalificationRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewRequalification Plan to carry a migration over to another build
+//
+// To this process's, by its qualification. The migration must be paused or stopped, and every
+// collection held. The plan stays but for build, rollback floor, qualification and when the
+// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
+// operator approves.
+//
+// 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
+// `plan_drifted`, with `drift`, where something else has changed than may.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify-preview (the `PreviewRequalification` operationId).
+func (c *Client) PreviewRequalification(ctx context.Context, tenantID TenantID, migrationID MigrationID, body PreviewRequalificationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewRequalificationRequest(c.Server, tenantID, migrationID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResumeMigrationWithBody Let a paused or stopped migration go on
+//
+// Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
+// approved before: 409 `approval_missing`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/resume (the `ResumeMigration` operationId).
+func (c *Client) ResumeMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResumeMigrationRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResumeMigration Let a paused or stopped migration go on
+//
+// Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
+// approved before: 409 `approval_missing`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/resume (the `ResumeMigration` operationId).
+func (c *Client) ResumeMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ResumeMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResumeMigrationRequest(c.Server, tenantID, migrationID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RunMigrationWithBody Move bodies, for a while
+//
+// A worker of the plan's build does it, for at most 50 minutes and 100,000 passes. It ends
+// before that when nothing is left to move, when only deferred records are left, or when the
+// migration is paused or stopped. Nothing runs again by itself: ask for the next run.
+//
+// 409 `migration_state` unless the migration is active; 409 `run_under_way` while a run is
+// open; 409 `requalification_under_way` until every collection goes by the new plan; 409
+// `plan_hash_differs`, or `plan_drifted` with `drift`; 409 `lifecycle_overlaps`.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/run (the `RunMigration` operationId).
+func (c *Client) RunMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunMigrationRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RunMigration Move bodies, for a while
+//
+// A worker of the plan's build does it, for at most 50 minutes and 100,000 passes. It ends
+// before that when nothing is left to move, when only deferred records are left, or when the
+// migration is paused or stopped. Nothing runs again by itself: ask for the next run.
+//
+// 409 `migration_state` unless the migration is active; 409 `run_under_way` while a run is
+// open; 409 `requalification_under_way` until every collection goes by the new plan; 409
+// `plan_hash_differs`, or `plan_drifted` with `drift`; 409 `lifecycle_overlaps`.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/run (the `RunMigration` operationId).
+func (c *Client) RunMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body RunMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunMigrationRequest(c.Server, tenantID, migrationID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ScrubMigrationWithBody Have every moved body read and hashed
+//
+// A worker of the plan's build reads every body that the covered collections keep in the object
+// store, up to the budget. What it covered is recorded, and the next scrub goes on from
+// there. 409 `scrub_under_way`, with `report_id`, while one is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/scrub (the `ScrubMigration` operationId).
+func (c *Client) ScrubMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewScrubMigrationRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ScrubMigration Have every moved body read and hashed
+//
+// A worker of the plan's build reads every body that the covered collections keep in the object
+// store, up to the budget. What it covered is recorded, and the next scrub goes on from
+// there. 409 `scrub_under_way`, with `report_id`, while one is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/scrub (the `ScrubMigration` operationId).
+func (c *Client) ScrubMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ScrubMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewScrubMigrationRequest(c.Server, tenantID, migrationID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EndVerificationWithBody Hand in what a verification found
+//
+// Identities, revisions, digests, lengths and counts; never contents. A recheck is judged
+// against the baseline: a newer revision or tombstone is reported apart, and a changed digest
+// at the same revision or a record that has gone stops the migration. The same report again has
+// the same verdict; another is 409 `report_ended`. 409 `report_overdue` after its time, 403
+// `report_not_yours` for another operator than who began it.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/migrations/{migration_id}/verifications/{report_id} (the `EndVerification` operationId).
+func (c *Client) EndVerificationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEndVerificationRequestWithBody(c.Server, tenantID, migrationID, reportID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EndVerification Hand in what a verification found
+//
+// Identities, revisions, digests, lengths and counts; never contents. A recheck is judged
+// against the baseline: a newer revision or tombstone is reported apart, and a changed digest
+// at the same revision or a record that has gone stops the migration. The same report again has
+// the same verdict; another is 409 `report_ended`. 409 `report_overdue` after its time, 403
+// `report_not_yours` for another operator than who began it.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/migrations/{migration_id}/verifications/{report_id} (the `EndVerification` operationId).
+func (c *Client) EndVerification(ctx context.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID, body EndVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEndVerificationRequest(c.Server, tenantID, migrationID, reportID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginVerificationWithBody Begin a verification
+//
+// The caller reads a sample through this API, as the answer says, and hands in what it found
+// within ten minutes. The phase `baseline` comes before the activation, `recheck` before the
+// closing; a recheck is held against the baseline.
+//
+// 409 `baseline_missing` for a recheck without one; 409 `migration_state` for a phase that
+// isn't the state's; 409 `runtime_differs`, with `field`, where the build, a database or the
+// bucket isn't the one that the plan names. Each beginning is recorded, and its token is of the
+// caller's name.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/verify (the `BeginVerification` operationId).
+func (c *Client) BeginVerificationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginVerificationRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginVerification Begin a verification
+//
+// The caller reads a sample through this API, as the answer says, and hands in what it found
+// within ten minutes. The phase `baseline` comes before the activation, `recheck` before the
+// closing; a recheck is held against the baseline.
+//
+// 409 `baseline_missing` for a recheck without one; 409 `migration_state` for a phase that
+// isn't the state's; 409 `runtime_differs`, with `field`, where the build, a database or the
+// bucket isn't the one that the plan names. Each beginning is recorded, and its token is of the
+// caller's name.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/verify (the `BeginVerification` operationId).
+func (c *Client) BeginVerification(ctx context.Context, tenantID TenantID, migrationID MigrationID, body BeginVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginVerificationRequest(c.Server, tenantID, migrationID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10336,6 +13376,33 @@ func NewGetSnapshotRequest(server string, collection CollectionName, snapshotID 
 	return req, nil
 }
 
+// NewListDeploymentsRequest constructs an http.Request for the ListDeployments method
+func NewListDeploymentsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/deployments")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewApproveDeviceRequest calls the generic ApproveDevice builder with application/json body
 func NewApproveDeviceRequest(server string, body ApproveDeviceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -10800,6 +13867,161 @@ func NewRenewLeasesRequestWithBody(server string, contentType string, body io.Re
 	return req, nil
 }
 
+// NewListMigrationsRequest constructs an http.Request for the ListMigrations method
+func NewListMigrationsRequest(server string, params *ListMigrationsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/migrations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRequestMigrationRequest calls the generic RequestMigration builder with application/json body
+func NewRequestMigrationRequest(server string, params *RequestMigrationParams, body RequestMigrationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRequestMigrationRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewRequestMigrationRequestWithBody constructs an http.Request for the RequestMigration method, with any body, and a specified content type
+func NewRequestMigrationRequestWithBody(server string, params *RequestMigrationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/migrations")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetMigrationRequest constructs an http.Request for the GetMigration method
+func NewGetMigrationRequest(server string, migrationID MigrationID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/migrations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewAuthorizeDeviceRequestWithFormdataBody calls the generic AuthorizeDevice builder with application/x-www-form-urlencoded body
 func NewAuthorizeDeviceRequestWithFormdataBody(server string, body AuthorizeDeviceFormdataRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -11239,6 +14461,94 @@ func NewCreateOperatorAPIKeyRequestWithBody(server string, operatorID OperatorID
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListQualificationsRequest constructs an http.Request for the ListQualifications method
+func NewListQualificationsRequest(server string, params *ListQualificationsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/qualifications")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Build != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "build", *params.Build, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetQualificationRequest constructs an http.Request for the GetQualification method
+func NewGetQualificationRequest(server string, reportHash QualificationHash) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "report_hash", reportHash, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/qualifications/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -11754,6 +15064,1206 @@ func NewGetIdentityReportRequest(server string, tenantID TenantID) (*http.Reques
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewListTenantMigrationsRequest constructs an http.Request for the ListTenantMigrations method
+func NewListTenantMigrationsRequest(server string, tenantID TenantID, params *ListTenantMigrationsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRequestTenantMigrationRequest calls the generic RequestTenantMigration builder with application/json body
+func NewRequestTenantMigrationRequest(server string, tenantID TenantID, params *RequestTenantMigrationParams, body RequestTenantMigrationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRequestTenantMigrationRequestWithBody(server, tenantID, params, "application/json", bodyReader)
+}
+
+// NewRequestTenantMigrationRequestWithBody constructs an http.Request for the RequestTenantMigration method, with any body, and a specified content type
+func NewRequestTenantMigrationRequestWithBody(server string, tenantID TenantID, params *RequestTenantMigrationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetTenantMigrationRequest constructs an http.Request for the GetTenantMigration method
+func NewGetTenantMigrationRequest(server string, tenantID TenantID, migrationID MigrationID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAbortMigrationRequest constructs an http.Request for the AbortMigration method
+func NewAbortMigrationRequest(server string, tenantID TenantID, migrationID MigrationID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/abort", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewActivateMigrationRequest calls the generic ActivateMigration builder with application/json body
+func NewActivateMigrationRequest(server string, tenantID TenantID, migrationID MigrationID, body ActivateMigrationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewActivateMigrationRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewActivateMigrationRequestWithBody constructs an http.Request for the ActivateMigration method, with any body, and a specified content type
+func NewActivateMigrationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/activate", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewApproveMigrationRequest calls the generic ApproveMigration builder with application/json body
+func NewApproveMigrationRequest(server string, tenantID TenantID, migrationID MigrationID, body ApproveMigrationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewApproveMigrationRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewApproveMigrationRequestWithBody constructs an http.Request for the ApproveMigration method, with any body, and a specified content type
+func NewApproveMigrationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/approve", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewLowerMigrationCapsRequest calls the generic LowerMigrationCaps builder with application/json body
+func NewLowerMigrationCapsRequest(server string, tenantID TenantID, migrationID MigrationID, body LowerMigrationCapsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewLowerMigrationCapsRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewLowerMigrationCapsRequestWithBody constructs an http.Request for the LowerMigrationCaps method, with any body, and a specified content type
+func NewLowerMigrationCapsRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/caps", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCloseMigrationRequest calls the generic CloseMigration builder with application/json body
+func NewCloseMigrationRequest(server string, tenantID TenantID, migrationID MigrationID, body CloseMigrationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCloseMigrationRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewCloseMigrationRequestWithBody constructs an http.Request for the CloseMigration method, with any body, and a specified content type
+func NewCloseMigrationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/close", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListDeferredRequest constructs an http.Request for the ListDeferred method
+func NewListDeferredRequest(server string, tenantID TenantID, migrationID MigrationID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/deferred", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRetryDeferredRequest constructs an http.Request for the RetryDeferred method
+func NewRetryDeferredRequest(server string, tenantID TenantID, migrationID MigrationID, deferredID DeferredID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "deferred_id", deferredID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/deferred/%s/retry", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetMigrationDriftRequest constructs an http.Request for the GetMigrationDrift method
+func NewGetMigrationDriftRequest(server string, tenantID TenantID, migrationID MigrationID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/drift", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetMigrationEnvelopeRequest constructs an http.Request for the GetMigrationEnvelope method
+func NewGetMigrationEnvelopeRequest(server string, tenantID TenantID, migrationID MigrationID, envelopeHash EnvelopeHash) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "envelope_hash", envelopeHash, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/envelopes/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPauseMigrationRequest calls the generic PauseMigration builder with application/json body
+func NewPauseMigrationRequest(server string, tenantID TenantID, migrationID MigrationID, body PauseMigrationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPauseMigrationRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewPauseMigrationRequestWithBody constructs an http.Request for the PauseMigration method, with any body, and a specified content type
+func NewPauseMigrationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/pause", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetMigrationPlanRequest constructs an http.Request for the GetMigrationPlan method
+func NewGetMigrationPlanRequest(server string, tenantID TenantID, migrationID MigrationID, planHash PlanHash) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "plan_hash", planHash, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/plans/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPreviewMigrationRequest calls the generic PreviewMigration builder with application/json body
+func NewPreviewMigrationRequest(server string, tenantID TenantID, migrationID MigrationID, body PreviewMigrationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPreviewMigrationRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewPreviewMigrationRequestWithBody constructs an http.Request for the PreviewMigration method, with any body, and a specified content type
+func NewPreviewMigrationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/preview", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetMigrationReportRequest constructs an http.Request for the GetMigrationReport method
+func NewGetMigrationReportRequest(server string, tenantID TenantID, migrationID MigrationID, reportID ReportID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "report_id", reportID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/reports/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRequalifyMigrationRequest calls the generic RequalifyMigration builder with application/json body
+func NewRequalifyMigrationRequest(server string, tenantID TenantID, migrationID MigrationID, body RequalifyMigrationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRequalifyMigrationRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewRequalifyMigrationRequestWithBody constructs an http.Request for the RequalifyMigration method, with any body, and a specified content type
+func NewRequalifyMigrationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/requalify", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewPreviewRequalificationRequest calls the generic PreviewRequalification builder with application/json body
+func NewPreviewRequalificationRequest(server string, tenantID TenantID, migrationID MigrationID, body PreviewRequalificationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPreviewRequalificationRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewPreviewRequalificationRequestWithBody constructs an http.Request for the PreviewRequalification method, with any body, and a specified content type
+func NewPreviewRequalificationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/requalify-preview", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewResumeMigrationRequest calls the generic ResumeMigration builder with application/json body
+func NewResumeMigrationRequest(server string, tenantID TenantID, migrationID MigrationID, body ResumeMigrationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewResumeMigrationRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewResumeMigrationRequestWithBody constructs an http.Request for the ResumeMigration method, with any body, and a specified content type
+func NewResumeMigrationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/resume", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRunMigrationRequest calls the generic RunMigration builder with application/json body
+func NewRunMigrationRequest(server string, tenantID TenantID, migrationID MigrationID, body RunMigrationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRunMigrationRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewRunMigrationRequestWithBody constructs an http.Request for the RunMigration method, with any body, and a specified content type
+func NewRunMigrationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/run", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewScrubMigrationRequest calls the generic ScrubMigration builder with application/json body
+func NewScrubMigrationRequest(server string, tenantID TenantID, migrationID MigrationID, body ScrubMigrationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewScrubMigrationRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewScrubMigrationRequestWithBody constructs an http.Request for the ScrubMigration method, with any body, and a specified content type
+func NewScrubMigrationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/scrub", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewEndVerificationRequest calls the generic EndVerification builder with application/json body
+func NewEndVerificationRequest(server string, tenantID TenantID, migrationID MigrationID, reportID ReportID, body EndVerificationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewEndVerificationRequestWithBody(server, tenantID, migrationID, reportID, "application/json", bodyReader)
+}
+
+// NewEndVerificationRequestWithBody constructs an http.Request for the EndVerification method, with any body, and a specified content type
+func NewEndVerificationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, reportID ReportID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "report_id", reportID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/verifications/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewBeginVerificationRequest calls the generic BeginVerification builder with application/json body
+func NewBeginVerificationRequest(server string, tenantID TenantID, migrationID MigrationID, body BeginVerificationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBeginVerificationRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewBeginVerificationRequestWithBody constructs an http.Request for the BeginVerification method, with any body, and a specified content type
+func NewBeginVerificationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "migration_id", migrationID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/migrations/%s/verify", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -13824,6 +18334,16 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/collections/{collection}/snapshots/{snapshot_id} (the `GetSnapshot` operationId).
 	GetSnapshotWithResponse(ctx context.Context, collection CollectionName, snapshotID SnapshotID, params *GetSnapshotParams, reqEditors ...RequestEditorFn) (*GetSnapshotResponse, error)
 
+	// ListDeploymentsWithResponse The processes that are alive, and what this one runs on
+	//
+	// A process reports itself every ten seconds, and is alive for a minute from its last report
+	// on. An activation waits for every one that can't do the new record format to be gone.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/deployments (the `ListDeployments` operationId).
+	ListDeploymentsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListDeploymentsResponse, error)
+
 	// ApproveDeviceWithBodyWithResponse Let in the device that shows a user code
 	//
 	// In the name of an account whose owner is signed in and has seen the device: it becomes
@@ -14029,6 +18549,50 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/leases/renew (the `RenewLeases` operationId).
 	RenewLeasesWithResponse(ctx context.Context, body RenewLeasesJSONRequestBody, reqEditors ...RequestEditorFn) (*RenewLeasesResponse, error)
 
+	// ListMigrationsWithResponse List migrations
+	//
+	// In the order in which they were asked for, those by an Idempotency-Key behind the others.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/migrations (the `ListMigrations` operationId).
+	ListMigrationsWithResponse(ctx context.Context, params *ListMigrationsParams, reqEditors ...RequestEditorFn) (*ListMigrationsResponse, error)
+
+	// RequestMigrationWithBodyWithResponse Ask for the bodies to be moved to the object store
+	//
+	// Of all collections, or of those that are named. Nothing moves by it: operators plan it,
+	// another one approves it, and they carry it out. No byte is changed, no body is ever in
+	// neither place, and records can be read and written throughout.
+	//
+	// 404 `collection_not_found` for a name that no collection has; 409 `migrations_too_many` with
+	// 100 that aren't over.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/migrations (the `RequestMigration` operationId).
+	RequestMigrationWithBodyWithResponse(ctx context.Context, params *RequestMigrationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequestMigrationResponse, error)
+
+	// RequestMigrationWithResponse Ask for the bodies to be moved to the object store
+	//
+	// Of all collections, or of those that are named. Nothing moves by it: operators plan it,
+	// another one approves it, and they carry it out. No byte is changed, no body is ever in
+	// neither place, and records can be read and written throughout.
+	//
+	// 404 `collection_not_found` for a name that no collection has; 409 `migrations_too_many` with
+	// 100 that aren't over.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/migrations (the `RequestMigration` operationId).
+	RequestMigrationWithResponse(ctx context.Context, params *RequestMigrationParams, body RequestMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestMigrationResponse, error)
+
+	// GetMigrationWithResponse See how a migration goes
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/migrations/{migration_id} (the `GetMigration` operationId).
+	GetMigrationWithResponse(ctx context.Context, migrationID MigrationID, reqEditors ...RequestEditorFn) (*GetMigrationResponse, error)
+
 	// AuthorizeDeviceWithBodyWithResponse Begin the login of a device
 	//
 	// The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
@@ -14207,6 +18771,22 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/operators/{operator_id}/api-keys (the `CreateOperatorAPIKey` operationId).
 	CreateOperatorAPIKeyWithResponse(ctx context.Context, operatorID OperatorID, params *CreateOperatorAPIKeyParams, body CreateOperatorAPIKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateOperatorAPIKeyResponse, error)
 
+	// ListQualificationsWithResponse List qualifications
+	//
+	// The newest first, at most 100.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/qualifications (the `ListQualifications` operationId).
+	ListQualificationsWithResponse(ctx context.Context, params *ListQualificationsParams, reqEditors ...RequestEditorFn) (*ListQualificationsResponse, error)
+
+	// GetQualificationWithResponse Get a qualification's report
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
+	GetQualificationWithResponse(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*GetQualificationResponse, error)
+
 	// ListSweepsWithResponse The sweeps' progress
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -14341,6 +18921,458 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
 	GetIdentityReportWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetIdentityReportResponse, error)
+
+	// ListTenantMigrationsWithResponse List a tenant's migrations
+	//
+	// In the order in which they were asked for, those by an Idempotency-Key behind the others.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations (the `ListTenantMigrations` operationId).
+	ListTenantMigrationsWithResponse(ctx context.Context, tenantID TenantID, params *ListTenantMigrationsParams, reqEditors ...RequestEditorFn) (*ListTenantMigrationsResponse, error)
+
+	// RequestTenantMigrationWithBodyWithResponse Ask for a migration of a tenant
+	//
+	// As the tenant can, and of the kind `rehydrate` too, which brings bodies back into the
+	// database. Nothing moves by it.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations (the `RequestTenantMigration` operationId).
+	RequestTenantMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequestTenantMigrationResponse, error)
+
+	// RequestTenantMigrationWithResponse Ask for a migration of a tenant
+	//
+	// As the tenant can, and of the kind `rehydrate` too, which brings bodies back into the
+	// database. Nothing moves by it.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations (the `RequestTenantMigration` operationId).
+	RequestTenantMigrationWithResponse(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, body RequestTenantMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestTenantMigrationResponse, error)
+
+	// GetTenantMigrationWithResponse See how a tenant's migration goes
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id} (the `GetTenantMigration` operationId).
+	GetTenantMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*GetTenantMigrationResponse, error)
+
+	// AbortMigrationWithResponse Give a migration up before it is activated
+	//
+	// Nothing has been moved by then, so nothing has to be brought back. 409 `migration_state`
+	// once it was activated.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort (the `AbortMigration` operationId).
+	AbortMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*AbortMigrationResponse, error)
+
+	// ActivateMigrationWithBodyWithResponse Activate an approved plan, for good
+	//
+	// The point of no return: from here on what is written goes where the plan says, and the way
+	// back is a migration of its own. It uses the approval up. Collection by collection, each in
+	// one transaction, so it may take two minutes; after an error that leaves the outcome open,
+	// repeating it finishes what was begun.
+	//
+	// 409 `approval_missing`; 409 `baseline_missing` without a verification in the phase
+	// `baseline` that passed; 409 `processes_too_old` while a live process can't do record format
+	// 2; 409 `migration_under_way`, with `migration_id`, while another migration of some of the
+	// collections isn't over, and 409 `plan_differs` where a collection goes by its plan; 409
+	// `plan_hash_differs`; 409 `plan_drifted`, with `drift`; 409 `lifecycle_overlaps`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/activate (the `ActivateMigration` operationId).
+	ActivateMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ActivateMigrationResponse, error)
+
+	// ActivateMigrationWithResponse Activate an approved plan, for good
+	//
+	// The point of no return: from here on what is written goes where the plan says, and the way
+	// back is a migration of its own. It uses the approval up. Collection by collection, each in
+	// one transaction, so it may take two minutes; after an error that leaves the outcome open,
+	// repeating it finishes what was begun.
+	//
+	// 409 `approval_missing`; 409 `baseline_missing` without a verification in the phase
+	// `baseline` that passed; 409 `processes_too_old` while a live process can't do record format
+	// 2; 409 `migration_under_way`, with `migration_id`, while another migration of some of the
+	// collections isn't over, and 409 `plan_differs` where a collection goes by its plan; 409
+	// `plan_hash_differs`; 409 `plan_drifted`, with `drift`; 409 `lifecycle_overlaps`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/activate (the `ActivateMigration` operationId).
+	ActivateMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ActivateMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*ActivateMigrationResponse, error)
+
+	// ApproveMigrationWithBodyWithResponse Approve a plan, an envelope, or going on
+	//
+	// By its hash: of the plan, before it is activated, or while the migration is stopped, to let
+	// it go on; of an envelope that carries a migration over to another build. The approver is
+	// another person than who asked for the migration and who previewed, or it is 403
+	// `approver_is_involved`. An approval is for the state that it was given in, and is used once.
+	//
+	// Counts that are older than an hour are taken again, which may take two minutes, and the
+	// answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
+	// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
+	// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/approve (the `ApproveMigration` operationId).
+	ApproveMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApproveMigrationResponse, error)
+
+	// ApproveMigrationWithResponse Approve a plan, an envelope, or going on
+	//
+	// By its hash: of the plan, before it is activated, or while the migration is stopped, to let
+	// it go on; of an envelope that carries a migration over to another build. The approver is
+	// another person than who asked for the migration and who previewed, or it is 403
+	// `approver_is_involved`. An approval is for the state that it was given in, and is used once.
+	//
+	// Counts that are older than an hour are taken again, which may take two minutes, and the
+	// answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
+	// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
+	// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/approve (the `ApproveMigration` operationId).
+	ApproveMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ApproveMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*ApproveMigrationResponse, error)
+
+	// LowerMigrationCapsWithBodyWithResponse Lower the caps of a pass
+	//
+	// A run has them within about a second. They are recorded beside the plan, with who did it.
+	// 409 `caps_raised` for any that is above the one in force: that needs a new plan.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/caps (the `LowerMigrationCaps` operationId).
+	LowerMigrationCapsWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LowerMigrationCapsResponse, error)
+
+	// LowerMigrationCapsWithResponse Lower the caps of a pass
+	//
+	// A run has them within about a second. They are recorded beside the plan, with who did it.
+	// 409 `caps_raised` for any that is above the one in force: that needs a new plan.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/caps (the `LowerMigrationCaps` operationId).
+	LowerMigrationCapsWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body LowerMigrationCapsJSONRequestBody, reqEditors ...RequestEditorFn) (*LowerMigrationCapsResponse, error)
+
+	// CloseMigrationWithBodyWithResponse Close a verified migration
+	//
+	// With a recorded decision. From here on the covered collections are read where the plan has
+	// put their bodies, and nowhere else. 409 `recheck_missing`, and 409 `not_drained`, with
+	// `collection`, when something is left after all. After an error that leaves the outcome open,
+	// repeating it finishes what was begun.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/close (the `CloseMigration` operationId).
+	CloseMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CloseMigrationResponse, error)
+
+	// CloseMigrationWithResponse Close a verified migration
+	//
+	// With a recorded decision. From here on the covered collections are read where the plan has
+	// put their bodies, and nowhere else. 409 `recheck_missing`, and 409 `not_drained`, with
+	// `collection`, when something is left after all. After an error that leaves the outcome open,
+	// repeating it finishes what was begun.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/close (the `CloseMigration` operationId).
+	CloseMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body CloseMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*CloseMigrationResponse, error)
+
+	// ListDeferredWithResponse List the sections that could not be moved
+	//
+	// Each stays where it is, and in this list, until a retry moves it or its record is published
+	// anew. None is skipped: a migration ends when there are none.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/deferred (the `ListDeferred` operationId).
+	ListDeferredWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*ListDeferredResponse, error)
+
+	// RetryDeferredWithResponse Have a section tried again
+	//
+	// By the next sweep of a run. Harmless to repeat.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/deferred/{deferred_id}/retry (the `RetryDeferred` operationId).
+	RetryDeferredWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, deferredID DeferredID, reqEditors ...RequestEditorFn) (*RetryDeferredResponse, error)
+
+	// GetMigrationDriftWithResponse Hold a plan against what is so now
+	//
+	// Field by field. A plan that has drifted is refused, 409 `plan_drifted` with the same
+	// `drift`, when it is approved, activated or run. 409 `migration_state` without a plan.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/drift (the `GetMigrationDrift` operationId).
+	GetMigrationDriftWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*GetMigrationDriftResponse, error)
+
+	// GetMigrationEnvelopeWithResponse Get an envelope
+	//
+	// For whoever is to approve it. Any that was ever made for the migration.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/envelopes/{envelope_hash} (the `GetMigrationEnvelope` operationId).
+	GetMigrationEnvelopeWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, envelopeHash EnvelopeHash, reqEditors ...RequestEditorFn) (*GetMigrationEnvelopeResponse, error)
+
+	// PauseMigrationWithBodyWithResponse Pause a migration
+	//
+	// No pass commits from here on, and what was moved stays where it is. It ends the run.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/pause (the `PauseMigration` operationId).
+	PauseMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PauseMigrationResponse, error)
+
+	// PauseMigrationWithResponse Pause a migration
+	//
+	// No pass commits from here on, and what was moved stays where it is. It ends the run.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/pause (the `PauseMigration` operationId).
+	PauseMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body PauseMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*PauseMigrationResponse, error)
+
+	// GetMigrationPlanWithResponse Get a plan
+	//
+	// Any that was ever made for the migration.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/plans/{plan_hash} (the `GetMigrationPlan` operationId).
+	GetMigrationPlanWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, planHash PlanHash, reqEditors ...RequestEditorFn) (*GetMigrationPlanResponse, error)
+
+	// PreviewMigrationWithBodyWithResponse Plan a migration
+	//
+	// Counts what there is, looks at the bucket's lifecycle rules, and makes the plan that an
+	// operator may approve. It writes the plan and nothing else, and takes the place of a plan
+	// that was made before, whose approval is void. It may take two minutes.
+	//
+	// 409 `migration_state` once it was activated; 409 `qualification_missing`,
+	// `qualification_failed`, or `qualification_differs` when it is another build's, databases' or
+	// bucket's than this process has; 409 `object_store_missing`; 409 `lifecycle_overlaps` when a
+	// rule of the bucket could delete bodies, 503 `lifecycle_unreadable` when the rules can't be
+	// read. The way back is 422 `capacity_missing` without `free_bytes`, and 409 `capacity_short`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/preview (the `PreviewMigration` operationId).
+	PreviewMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewMigrationResponse, error)
+
+	// PreviewMigrationWithResponse Plan a migration
+	//
+	// Counts what there is, looks at the bucket's lifecycle rules, and makes the plan that an
+	// operator may approve. It writes the plan and nothing else, and takes the place of a plan
+	// that was made before, whose approval is void. It may take two minutes.
+	//
+	// 409 `migration_state` once it was activated; 409 `qualification_missing`,
+	// `qualification_failed`, or `qualification_differs` when it is another build's, databases' or
+	// bucket's than this process has; 409 `object_store_missing`; 409 `lifecycle_overlaps` when a
+	// rule of the bucket could delete bodies, 503 `lifecycle_unreadable` when the rules can't be
+	// read. The way back is 422 `capacity_missing` without `free_bytes`, and 409 `capacity_short`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/preview (the `PreviewMigration` operationId).
+	PreviewMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body PreviewMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewMigrationResponse, error)
+
+	// GetMigrationReportWithResponse Get a baseline, a recheck or a scrub
+	//
+	// With what was read, once it has ended.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/reports/{report_id} (the `GetMigrationReport` operationId).
+	GetMigrationReportWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID, reqEditors ...RequestEditorFn) (*GetMigrationReportResponse, error)
+
+	// RequalifyMigrationWithBodyWithResponse Carry a migration over to another build
+	//
+	// As an approved envelope says, collection by collection, and only where nothing has changed
+	// since: 409 `envelope_stale` otherwise, 409 `envelope_applied` when it is done. Frontiers,
+	// cursors, deferred records, counters and times stay. After an error that leaves the outcome
+	// open, repeating it finishes what was begun. Runs start again when every collection has taken it.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify (the `RequalifyMigration` operationId).
+	RequalifyMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequalifyMigrationResponse, error)
+
+	// RequalifyMigrationWithResponse Carry a migration over to another build
+	//
+	// As an approved envelope says, collection by collection, and only where nothing has changed
+	// since: 409 `envelope_stale` otherwise, 409 `envelope_applied` when it is done. Frontiers,
+	// cursors, deferred records, counters and times stay. After an error that leaves the outcome
+	// open, repeating it finishes what was begun. Runs start again when every collection has taken it.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify (the `RequalifyMigration` operationId).
+	RequalifyMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body RequalifyMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RequalifyMigrationResponse, error)
+
+	// PreviewRequalificationWithBodyWithResponse Plan to carry a migration over to another build
+	//
+	// To this process's, by its qualification. The migration must be paused or stopped, and every
+	// collection held. The plan stays but for build, rollback floor, qualification and when the
+	// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
+	// operator approves.
+	//
+	// 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
+	// `plan_drifted`, with `drift`, where something else has changed than may.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify-preview (the `PreviewRequalification` operationId).
+	PreviewRequalificationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewRequalificationResponse, error)
+
+	// PreviewRequalificationWithResponse Plan to carry a migration over to another build
+	//
+	// To this process's, by its qualification. The migration must be paused or stopped, and every
+	// collection held. The plan stays but for build, rollback floor, qualification and when the
+	// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
+	// operator approves.
+	//
+	// 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
+	// `plan_drifted`, with `drift`, where something else has changed than may.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify-preview (the `PreviewRequalification` operationId).
+	PreviewRequalificationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body PreviewRequalificationJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewRequalificationResponse, error)
+
+	// ResumeMigrationWithBodyWithResponse Let a paused or stopped migration go on
+	//
+	// Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
+	// approved before: 409 `approval_missing`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/resume (the `ResumeMigration` operationId).
+	ResumeMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResumeMigrationResponse, error)
+
+	// ResumeMigrationWithResponse Let a paused or stopped migration go on
+	//
+	// Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
+	// approved before: 409 `approval_missing`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/resume (the `ResumeMigration` operationId).
+	ResumeMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ResumeMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*ResumeMigrationResponse, error)
+
+	// RunMigrationWithBodyWithResponse Move bodies, for a while
+	//
+	// A worker of the plan's build does it, for at most 50 minutes and 100,000 passes. It ends
+	// before that when nothing is left to move, when only deferred records are left, or when the
+	// migration is paused or stopped. Nothing runs again by itself: ask for the next run.
+	//
+	// 409 `migration_state` unless the migration is active; 409 `run_under_way` while a run is
+	// open; 409 `requalification_under_way` until every collection goes by the new plan; 409
+	// `plan_hash_differs`, or `plan_drifted` with `drift`; 409 `lifecycle_overlaps`.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/run (the `RunMigration` operationId).
+	RunMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RunMigrationResponse, error)
+
+	// RunMigrationWithResponse Move bodies, for a while
+	//
+	// A worker of the plan's build does it, for at most 50 minutes and 100,000 passes. It ends
+	// before that when nothing is left to move, when only deferred records are left, or when the
+	// migration is paused or stopped. Nothing runs again by itself: ask for the next run.
+	//
+	// 409 `migration_state` unless the migration is active; 409 `run_under_way` while a run is
+	// open; 409 `requalification_under_way` until every collection goes by the new plan; 409
+	// `plan_hash_differs`, or `plan_drifted` with `drift`; 409 `lifecycle_overlaps`.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/run (the `RunMigration` operationId).
+	RunMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body RunMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RunMigrationResponse, error)
+
+	// ScrubMigrationWithBodyWithResponse Have every moved body read and hashed
+	//
+	// A worker of the plan's build reads every body that the covered collections keep in the object
+	// store, up to the budget. What it covered is recorded, and the next scrub goes on from
+	// there. 409 `scrub_under_way`, with `report_id`, while one is.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/scrub (the `ScrubMigration` operationId).
+	ScrubMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ScrubMigrationResponse, error)
+
+	// ScrubMigrationWithResponse Have every moved body read and hashed
+	//
+	// A worker of the plan's build reads every body that the covered collections keep in the object
+	// store, up to the budget. What it covered is recorded, and the next scrub goes on from
+	// there. 409 `scrub_under_way`, with `report_id`, while one is.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/scrub (the `ScrubMigration` operationId).
+	ScrubMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ScrubMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*ScrubMigrationResponse, error)
+
+	// EndVerificationWithBodyWithResponse Hand in what a verification found
+	//
+	// Identities, revisions, digests, lengths and counts; never contents. A recheck is judged
+	// against the baseline: a newer revision or tombstone is reported apart, and a changed digest
+	// at the same revision or a record that has gone stops the migration. The same report again has
+	// the same verdict; another is 409 `report_ended`. 409 `report_overdue` after its time, 403
+	// `report_not_yours` for another operator than who began it.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/migrations/{migration_id}/verifications/{report_id} (the `EndVerification` operationId).
+	EndVerificationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EndVerificationResponse, error)
+
+	// EndVerificationWithResponse Hand in what a verification found
+	//
+	// Identities, revisions, digests, lengths and counts; never contents. A recheck is judged
+	// against the baseline: a newer revision or tombstone is reported apart, and a changed digest
+	// at the same revision or a record that has gone stops the migration. The same report again has
+	// the same verdict; another is 409 `report_ended`. 409 `report_overdue` after its time, 403
+	// `report_not_yours` for another operator than who began it.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/migrations/{migration_id}/verifications/{report_id} (the `EndVerification` operationId).
+	EndVerificationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID, body EndVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*EndVerificationResponse, error)
+
+	// BeginVerificationWithBodyWithResponse Begin a verification
+	//
+	// The caller reads a sample through this API, as the answer says, and hands in what it found
+	// within ten minutes. The phase `baseline` comes before the activation, `recheck` before the
+	// closing; a recheck is held against the baseline.
+	//
+	// 409 `baseline_missing` for a recheck without one; 409 `migration_state` for a phase that
+	// isn't the state's; 409 `runtime_differs`, with `field`, where the build, a database or the
+	// bucket isn't the one that the plan names. Each beginning is recorded, and its token is of the
+	// caller's name.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/verify (the `BeginVerification` operationId).
+	BeginVerificationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BeginVerificationResponse, error)
+
+	// BeginVerificationWithResponse Begin a verification
+	//
+	// The caller reads a sample through this API, as the answer says, and hands in what it found
+	// within ten minutes. The phase `baseline` comes before the activation, `recheck` before the
+	// closing; a recheck is held against the baseline.
+	//
+	// 409 `baseline_missing` for a recheck without one; 409 `migration_state` for a phase that
+	// isn't the state's; 409 `runtime_differs`, with `field`, where the build, a database or the
+	// bucket isn't the one that the plan names. Each beginning is recorded, and its token is of the
+	// caller's name.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/verify (the `BeginVerification` operationId).
+	BeginVerificationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body BeginVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*BeginVerificationResponse, error)
 
 	// ListPrincipalsWithResponse List a tenant's principals
 	//
@@ -17163,6 +22195,63 @@ func (r GetSnapshotResponse) ContentType() string {
 	return ""
 }
 
+// ListDeploymentsResponseDefaultHeaders the declared response headers of an HTTP default response for ListDeployments
+type ListDeploymentsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListDeploymentsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Deployments
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListDeploymentsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDeploymentsResponse) GetJSON200() *Deployments {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListDeploymentsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDeploymentsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDeploymentsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDeploymentsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDeploymentsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ApproveDeviceResponse200Headers the declared response headers of an HTTP 200 response for ApproveDevice
 type ApproveDeviceResponse200Headers struct {
 	ETag string
@@ -17764,6 +22853,184 @@ func (r RenewLeasesResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RenewLeasesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListMigrationsResponseDefaultHeaders the declared response headers of an HTTP default response for ListMigrations
+type ListMigrationsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListMigrationsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MigrationPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListMigrationsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListMigrationsResponse) GetJSON200() *MigrationPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListMigrationsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListMigrationsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListMigrationsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListMigrationsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListMigrationsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RequestMigrationResponse201Headers the declared response headers of an HTTP 201 response for RequestMigration
+type RequestMigrationResponse201Headers struct {
+	IdempotentReplayed *string
+}
+
+// RequestMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for RequestMigration
+type RequestMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RequestMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Migration
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *RequestMigrationResponse201Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RequestMigrationResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r RequestMigrationResponse) GetJSON201() *Migration {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RequestMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RequestMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RequestMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RequestMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RequestMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for GetMigration
+type GetMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MigrationStatus
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetMigrationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetMigrationResponse) GetJSON200() *MigrationStatus {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetMigrationResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -18417,6 +23684,120 @@ func (r CreateOperatorAPIKeyResponse) ContentType() string {
 	return ""
 }
 
+// ListQualificationsResponseDefaultHeaders the declared response headers of an HTTP default response for ListQualifications
+type ListQualificationsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListQualificationsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Qualifications
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListQualificationsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListQualificationsResponse) GetJSON200() *Qualifications {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListQualificationsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListQualificationsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListQualificationsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListQualificationsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListQualificationsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetQualificationResponseDefaultHeaders the declared response headers of an HTTP default response for GetQualification
+type GetQualificationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetQualificationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Qualification
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetQualificationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetQualificationResponse) GetJSON200() *Qualification {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetQualificationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetQualificationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetQualificationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetQualificationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetQualificationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListSweepsResponseDefaultHeaders the declared response headers of an HTTP default response for ListSweeps
 type ListSweepsResponseDefaultHeaders struct {
 	Allow           *string
@@ -19053,6 +24434,1331 @@ func (r GetIdentityReportResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetIdentityReportResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListTenantMigrationsResponseDefaultHeaders the declared response headers of an HTTP default response for ListTenantMigrations
+type ListTenantMigrationsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListTenantMigrationsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MigrationPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListTenantMigrationsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTenantMigrationsResponse) GetJSON200() *MigrationPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListTenantMigrationsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTenantMigrationsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTenantMigrationsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTenantMigrationsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTenantMigrationsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RequestTenantMigrationResponse201Headers the declared response headers of an HTTP 201 response for RequestTenantMigration
+type RequestTenantMigrationResponse201Headers struct {
+	IdempotentReplayed *string
+}
+
+// RequestTenantMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for RequestTenantMigration
+type RequestTenantMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RequestTenantMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Migration
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *RequestTenantMigrationResponse201Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RequestTenantMigrationResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r RequestTenantMigrationResponse) GetJSON201() *Migration {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RequestTenantMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RequestTenantMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RequestTenantMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RequestTenantMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RequestTenantMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetTenantMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for GetTenantMigration
+type GetTenantMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetTenantMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TenantMigrationStatus
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetTenantMigrationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetTenantMigrationResponse) GetJSON200() *TenantMigrationStatus {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetTenantMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetTenantMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetTenantMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetTenantMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetTenantMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// AbortMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for AbortMigration
+type AbortMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type AbortMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Migration
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *AbortMigrationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AbortMigrationResponse) GetJSON200() *Migration {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AbortMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AbortMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AbortMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AbortMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AbortMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ActivateMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for ActivateMigration
+type ActivateMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ActivateMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MigrationActivation
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ActivateMigrationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ActivateMigrationResponse) GetJSON200() *MigrationActivation {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ActivateMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ActivateMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ActivateMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ActivateMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ActivateMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ApproveMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for ApproveMigration
+type ApproveMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ApproveMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Migration
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ApproveMigrationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ApproveMigrationResponse) GetJSON200() *Migration {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ApproveMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ApproveMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ApproveMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ApproveMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ApproveMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// LowerMigrationCapsResponseDefaultHeaders the declared response headers of an HTTP default response for LowerMigrationCaps
+type LowerMigrationCapsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type LowerMigrationCapsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Migration
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *LowerMigrationCapsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LowerMigrationCapsResponse) GetJSON200() *Migration {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LowerMigrationCapsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LowerMigrationCapsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LowerMigrationCapsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LowerMigrationCapsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LowerMigrationCapsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CloseMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for CloseMigration
+type CloseMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type CloseMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Migration
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CloseMigrationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CloseMigrationResponse) GetJSON200() *Migration {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CloseMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CloseMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CloseMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CloseMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CloseMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListDeferredResponseDefaultHeaders the declared response headers of an HTTP default response for ListDeferred
+type ListDeferredResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListDeferredResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeferredSections
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListDeferredResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDeferredResponse) GetJSON200() *DeferredSections {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListDeferredResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDeferredResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDeferredResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDeferredResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDeferredResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RetryDeferredResponseDefaultHeaders the declared response headers of an HTTP default response for RetryDeferred
+type RetryDeferredResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RetryDeferredResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeferredSection
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RetryDeferredResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RetryDeferredResponse) GetJSON200() *DeferredSection {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RetryDeferredResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RetryDeferredResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RetryDeferredResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetryDeferredResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetryDeferredResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetMigrationDriftResponseDefaultHeaders the declared response headers of an HTTP default response for GetMigrationDrift
+type GetMigrationDriftResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetMigrationDriftResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MigrationDrift
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetMigrationDriftResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetMigrationDriftResponse) GetJSON200() *MigrationDrift {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetMigrationDriftResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetMigrationDriftResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetMigrationDriftResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetMigrationDriftResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetMigrationDriftResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetMigrationEnvelopeResponseDefaultHeaders the declared response headers of an HTTP default response for GetMigrationEnvelope
+type GetMigrationEnvelopeResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetMigrationEnvelopeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MigrationEnvelope
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetMigrationEnvelopeResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetMigrationEnvelopeResponse) GetJSON200() *MigrationEnvelope {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetMigrationEnvelopeResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetMigrationEnvelopeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetMigrationEnvelopeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetMigrationEnvelopeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetMigrationEnvelopeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PauseMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for PauseMigration
+type PauseMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type PauseMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Migration
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PauseMigrationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PauseMigrationResponse) GetJSON200() *Migration {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PauseMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PauseMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PauseMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PauseMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PauseMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetMigrationPlanResponseDefaultHeaders the declared response headers of an HTTP default response for GetMigrationPlan
+type GetMigrationPlanResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetMigrationPlanResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MigrationPlan
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetMigrationPlanResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetMigrationPlanResponse) GetJSON200() *MigrationPlan {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetMigrationPlanResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetMigrationPlanResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetMigrationPlanResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetMigrationPlanResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetMigrationPlanResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PreviewMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for PreviewMigration
+type PreviewMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type PreviewMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PreviewedMigration
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PreviewMigrationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PreviewMigrationResponse) GetJSON200() *PreviewedMigration {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PreviewMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PreviewMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PreviewMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PreviewMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PreviewMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetMigrationReportResponseDefaultHeaders the declared response headers of an HTTP default response for GetMigrationReport
+type GetMigrationReportResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetMigrationReportResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MigrationReport
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetMigrationReportResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetMigrationReportResponse) GetJSON200() *MigrationReport {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetMigrationReportResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetMigrationReportResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetMigrationReportResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetMigrationReportResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetMigrationReportResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RequalifyMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for RequalifyMigration
+type RequalifyMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RequalifyMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Migration
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RequalifyMigrationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RequalifyMigrationResponse) GetJSON200() *Migration {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RequalifyMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RequalifyMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RequalifyMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RequalifyMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RequalifyMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PreviewRequalificationResponseDefaultHeaders the declared response headers of an HTTP default response for PreviewRequalification
+type PreviewRequalificationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type PreviewRequalificationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MigrationEnvelope
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PreviewRequalificationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PreviewRequalificationResponse) GetJSON200() *MigrationEnvelope {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PreviewRequalificationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PreviewRequalificationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PreviewRequalificationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PreviewRequalificationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PreviewRequalificationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ResumeMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for ResumeMigration
+type ResumeMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ResumeMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Migration
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ResumeMigrationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ResumeMigrationResponse) GetJSON200() *Migration {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ResumeMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ResumeMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ResumeMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResumeMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResumeMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// RunMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for RunMigration
+type RunMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type RunMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *MigrationRun
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *RunMigrationResponseDefaultHeaders
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r RunMigrationResponse) GetJSON202() *MigrationRun {
+	return r.JSON202
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RunMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RunMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RunMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RunMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RunMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ScrubMigrationResponseDefaultHeaders the declared response headers of an HTTP default response for ScrubMigration
+type ScrubMigrationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ScrubMigrationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *MigrationReport
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ScrubMigrationResponseDefaultHeaders
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r ScrubMigrationResponse) GetJSON202() *MigrationReport {
+	return r.JSON202
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ScrubMigrationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ScrubMigrationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ScrubMigrationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ScrubMigrationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ScrubMigrationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// EndVerificationResponseDefaultHeaders the declared response headers of an HTTP default response for EndVerification
+type EndVerificationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type EndVerificationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *VerificationVerdict
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *EndVerificationResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r EndVerificationResponse) GetJSON200() *VerificationVerdict {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r EndVerificationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r EndVerificationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EndVerificationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EndVerificationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EndVerificationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// BeginVerificationResponse201Headers the declared response headers of an HTTP 201 response for BeginVerification
+type BeginVerificationResponse201Headers struct {
+	CacheControl string
+}
+
+// BeginVerificationResponseDefaultHeaders the declared response headers of an HTTP default response for BeginVerification
+type BeginVerificationResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type BeginVerificationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Verification
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *BeginVerificationResponse201Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *BeginVerificationResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r BeginVerificationResponse) GetJSON201() *Verification {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r BeginVerificationResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r BeginVerificationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BeginVerificationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BeginVerificationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BeginVerificationResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -21567,6 +28273,22 @@ func (c *ClientWithResponses) GetSnapshotWithResponse(ctx context.Context, colle
 	return ParseGetSnapshotResponse(rsp)
 }
 
+// ListDeploymentsWithResponse The processes that are alive, and what this one runs on
+//
+// A process reports itself every ten seconds, and is alive for a minute from its last report
+// on. An activation waits for every one that can't do the new record format to be gone.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/deployments (the `ListDeployments` operationId).
+func (c *ClientWithResponses) ListDeploymentsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListDeploymentsResponse, error) {
+	rsp, err := c.ListDeployments(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDeploymentsResponse(rsp)
+}
+
 // ApproveDeviceWithBodyWithResponse Let in the device that shows a user code
 //
 // In the name of an account whose owner is signed in and has seen the device: it becomes
@@ -21874,6 +28596,74 @@ func (c *ClientWithResponses) RenewLeasesWithResponse(ctx context.Context, body 
 	return ParseRenewLeasesResponse(rsp)
 }
 
+// ListMigrationsWithResponse List migrations
+//
+// In the order in which they were asked for, those by an Idempotency-Key behind the others.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/migrations (the `ListMigrations` operationId).
+func (c *ClientWithResponses) ListMigrationsWithResponse(ctx context.Context, params *ListMigrationsParams, reqEditors ...RequestEditorFn) (*ListMigrationsResponse, error) {
+	rsp, err := c.ListMigrations(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListMigrationsResponse(rsp)
+}
+
+// RequestMigrationWithBodyWithResponse Ask for the bodies to be moved to the object store
+//
+// Of all collections, or of those that are named. Nothing moves by it: operators plan it,
+// another one approves it, and they carry it out. No byte is changed, no body is ever in
+// neither place, and records can be read and written throughout.
+//
+// 404 `collection_not_found` for a name that no collection has; 409 `migrations_too_many` with
+// 100 that aren't over.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/migrations (the `RequestMigration` operationId).
+func (c *ClientWithResponses) RequestMigrationWithBodyWithResponse(ctx context.Context, params *RequestMigrationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequestMigrationResponse, error) {
+	rsp, err := c.RequestMigrationWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequestMigrationResponse(rsp)
+}
+
+// RequestMigrationWithResponse Ask for the bodies to be moved to the object store
+//
+// Of all collections, or of those that are named. Nothing moves by it: operators plan it,
+// another one approves it, and they carry it out. No byte is changed, no body is ever in
+// neither place, and records can be read and written throughout.
+//
+// 404 `collection_not_found` for a name that no collection has; 409 `migrations_too_many` with
+// 100 that aren't over.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/migrations (the `RequestMigration` operationId).
+func (c *ClientWithResponses) RequestMigrationWithResponse(ctx context.Context, params *RequestMigrationParams, body RequestMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestMigrationResponse, error) {
+	rsp, err := c.RequestMigration(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequestMigrationResponse(rsp)
+}
+
+// GetMigrationWithResponse See how a migration goes
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/migrations/{migration_id} (the `GetMigration` operationId).
+func (c *ClientWithResponses) GetMigrationWithResponse(ctx context.Context, migrationID MigrationID, reqEditors ...RequestEditorFn) (*GetMigrationResponse, error) {
+	rsp, err := c.GetMigration(ctx, migrationID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetMigrationResponse(rsp)
+}
+
 // AuthorizeDeviceWithBodyWithResponse Begin the login of a device
 //
 // The device authorization request of RFC 8628, section 3.1, by a tenant's public client. The
@@ -22136,6 +28926,34 @@ func (c *ClientWithResponses) CreateOperatorAPIKeyWithResponse(ctx context.Conte
 	return ParseCreateOperatorAPIKeyResponse(rsp)
 }
 
+// ListQualificationsWithResponse List qualifications
+//
+// The newest first, at most 100.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/qualifications (the `ListQualifications` operationId).
+func (c *ClientWithResponses) ListQualificationsWithResponse(ctx context.Context, params *ListQualificationsParams, reqEditors ...RequestEditorFn) (*ListQualificationsResponse, error) {
+	rsp, err := c.ListQualifications(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListQualificationsResponse(rsp)
+}
+
+// GetQualificationWithResponse Get a qualification's report
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
+func (c *ClientWithResponses) GetQualificationWithResponse(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*GetQualificationResponse, error) {
+	rsp, err := c.GetQualification(ctx, reportHash, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetQualificationResponse(rsp)
+}
+
 // ListSweepsWithResponse The sweeps' progress
 //
 // Returns a wrapper object for the known response body format(s).
@@ -22353,6 +29171,680 @@ func (c *ClientWithResponses) GetIdentityReportWithResponse(ctx context.Context,
 		return nil, err
 	}
 	return ParseGetIdentityReportResponse(rsp)
+}
+
+// ListTenantMigrationsWithResponse List a tenant's migrations
+//
+// In the order in which they were asked for, those by an Idempotency-Key behind the others.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations (the `ListTenantMigrations` operationId).
+func (c *ClientWithResponses) ListTenantMigrationsWithResponse(ctx context.Context, tenantID TenantID, params *ListTenantMigrationsParams, reqEditors ...RequestEditorFn) (*ListTenantMigrationsResponse, error) {
+	rsp, err := c.ListTenantMigrations(ctx, tenantID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTenantMigrationsResponse(rsp)
+}
+
+// RequestTenantMigrationWithBodyWithResponse Ask for a migration of a tenant
+//
+// As the tenant can, and of the kind `rehydrate` too, which brings bodies back into the
+// database. Nothing moves by it.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations (the `RequestTenantMigration` operationId).
+func (c *ClientWithResponses) RequestTenantMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequestTenantMigrationResponse, error) {
+	rsp, err := c.RequestTenantMigrationWithBody(ctx, tenantID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequestTenantMigrationResponse(rsp)
+}
+
+// RequestTenantMigrationWithResponse Ask for a migration of a tenant
+//
+// As the tenant can, and of the kind `rehydrate` too, which brings bodies back into the
+// database. Nothing moves by it.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations (the `RequestTenantMigration` operationId).
+func (c *ClientWithResponses) RequestTenantMigrationWithResponse(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, body RequestTenantMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestTenantMigrationResponse, error) {
+	rsp, err := c.RequestTenantMigration(ctx, tenantID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequestTenantMigrationResponse(rsp)
+}
+
+// GetTenantMigrationWithResponse See how a tenant's migration goes
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id} (the `GetTenantMigration` operationId).
+func (c *ClientWithResponses) GetTenantMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*GetTenantMigrationResponse, error) {
+	rsp, err := c.GetTenantMigration(ctx, tenantID, migrationID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetTenantMigrationResponse(rsp)
+}
+
+// AbortMigrationWithResponse Give a migration up before it is activated
+//
+// Nothing has been moved by then, so nothing has to be brought back. 409 `migration_state`
+// once it was activated.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort (the `AbortMigration` operationId).
+func (c *ClientWithResponses) AbortMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*AbortMigrationResponse, error) {
+	rsp, err := c.AbortMigration(ctx, tenantID, migrationID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAbortMigrationResponse(rsp)
+}
+
+// ActivateMigrationWithBodyWithResponse Activate an approved plan, for good
+//
+// The point of no return: from here on what is written goes where the plan says, and the way
+// back is a migration of its own. It uses the approval up. Collection by collection, each in
+// one transaction, so it may take two minutes; after an error that leaves the outcome open,
+// repeating it finishes what was begun.
+//
+// 409 `approval_missing`; 409 `baseline_missing` without a verification in the phase
+// `baseline` that passed; 409 `processes_too_old` while a live process can't do record format
+// 2; 409 `migration_under_way`, with `migration_id`, while another migration of some of the
+// collections isn't over, and 409 `plan_differs` where a collection goes by its plan; 409
+// `plan_hash_differs`; 409 `plan_drifted`, with `drift`; 409 `lifecycle_overlaps`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/activate (the `ActivateMigration` operationId).
+func (c *ClientWithResponses) ActivateMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ActivateMigrationResponse, error) {
+	rsp, err := c.ActivateMigrationWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseActivateMigrationResponse(rsp)
+}
+
+// ActivateMigrationWithResponse Activate an approved plan, for good
+//
+// The point of no return: from here on what is written goes where the plan says, and the way
+// back is a migration of its own. It uses the approval up. Collection by collection, each in
+// one transaction, so it may take two minutes; after an error that leaves the outcome open,
+// repeating it finishes what was begun.
+//
+// 409 `approval_missing`; 409 `baseline_missing` without a verification in the phase
+// `baseline` that passed; 409 `processes_too_old` while a live process can't do record format
+// 2; 409 `migration_under_way`, with `migration_id`, while another migration of some of the
+// collections isn't over, and 409 `plan_differs` where a collection goes by its plan; 409
+// `plan_hash_differs`; 409 `plan_drifted`, with `drift`; 409 `lifecycle_overlaps`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/activate (the `ActivateMigration` operationId).
+func (c *ClientWithResponses) ActivateMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ActivateMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*ActivateMigrationResponse, error) {
+	rsp, err := c.ActivateMigration(ctx, tenantID, migrationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseActivateMigrationResponse(rsp)
+}
+
+// ApproveMigrationWithBodyWithResponse Approve a plan, an envelope, or going on
+//
+// By its hash: of the plan, before it is activated, or while the migration is stopped, to let
+// it go on; of an envelope that carries a migration over to another build. The approver is
+// another person than who asked for the migration and who previewed, or it is 403
+// `approver_is_involved`. An approval is for the state that it was given in, and is used once.
+//
+// Counts that are older than an hour are taken again, which may take two minutes, and the
+// answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
+// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
+// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/approve (the `ApproveMigration` operationId).
+func (c *ClientWithResponses) ApproveMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApproveMigrationResponse, error) {
+	rsp, err := c.ApproveMigrationWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApproveMigrationResponse(rsp)
+}
+
+// ApproveMigrationWithResponse Approve a plan, an envelope, or going on
+//
+// By its hash: of the plan, before it is activated, or while the migration is stopped, to let
+// it go on; of an envelope that carries a migration over to another build. The approver is
+// another person than who asked for the migration and who previewed, or it is 403
+// `approver_is_involved`. An approval is for the state that it was given in, and is used once.
+//
+// Counts that are older than an hour are taken again, which may take two minutes, and the
+// answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
+// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
+// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/approve (the `ApproveMigration` operationId).
+func (c *ClientWithResponses) ApproveMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ApproveMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*ApproveMigrationResponse, error) {
+	rsp, err := c.ApproveMigration(ctx, tenantID, migrationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApproveMigrationResponse(rsp)
+}
+
+// LowerMigrationCapsWithBodyWithResponse Lower the caps of a pass
+//
+// A run has them within about a second. They are recorded beside the plan, with who did it.
+// 409 `caps_raised` for any that is above the one in force: that needs a new plan.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/caps (the `LowerMigrationCaps` operationId).
+func (c *ClientWithResponses) LowerMigrationCapsWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*LowerMigrationCapsResponse, error) {
+	rsp, err := c.LowerMigrationCapsWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLowerMigrationCapsResponse(rsp)
+}
+
+// LowerMigrationCapsWithResponse Lower the caps of a pass
+//
+// A run has them within about a second. They are recorded beside the plan, with who did it.
+// 409 `caps_raised` for any that is above the one in force: that needs a new plan.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/caps (the `LowerMigrationCaps` operationId).
+func (c *ClientWithResponses) LowerMigrationCapsWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body LowerMigrationCapsJSONRequestBody, reqEditors ...RequestEditorFn) (*LowerMigrationCapsResponse, error) {
+	rsp, err := c.LowerMigrationCaps(ctx, tenantID, migrationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLowerMigrationCapsResponse(rsp)
+}
+
+// CloseMigrationWithBodyWithResponse Close a verified migration
+//
+// With a recorded decision. From here on the covered collections are read where the plan has
+// put their bodies, and nowhere else. 409 `recheck_missing`, and 409 `not_drained`, with
+// `collection`, when something is left after all. After an error that leaves the outcome open,
+// repeating it finishes what was begun.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/close (the `CloseMigration` operationId).
+func (c *ClientWithResponses) CloseMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CloseMigrationResponse, error) {
+	rsp, err := c.CloseMigrationWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCloseMigrationResponse(rsp)
+}
+
+// CloseMigrationWithResponse Close a verified migration
+//
+// With a recorded decision. From here on the covered collections are read where the plan has
+// put their bodies, and nowhere else. 409 `recheck_missing`, and 409 `not_drained`, with
+// `collection`, when something is left after all. After an error that leaves the outcome open,
+// repeating it finishes what was begun.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/close (the `CloseMigration` operationId).
+func (c *ClientWithResponses) CloseMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body CloseMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*CloseMigrationResponse, error) {
+	rsp, err := c.CloseMigration(ctx, tenantID, migrationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCloseMigrationResponse(rsp)
+}
+
+// ListDeferredWithResponse List the sections that could not be moved
+//
+// Each stays where it is, and in this list, until a retry moves it or its record is published
+// anew. None is skipped: a migration ends when there are none.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/deferred (the `ListDeferred` operationId).
+func (c *ClientWithResponses) ListDeferredWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*ListDeferredResponse, error) {
+	rsp, err := c.ListDeferred(ctx, tenantID, migrationID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDeferredResponse(rsp)
+}
+
+// RetryDeferredWithResponse Have a section tried again
+//
+// By the next sweep of a run. Harmless to repeat.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/deferred/{deferred_id}/retry (the `RetryDeferred` operationId).
+func (c *ClientWithResponses) RetryDeferredWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, deferredID DeferredID, reqEditors ...RequestEditorFn) (*RetryDeferredResponse, error) {
+	rsp, err := c.RetryDeferred(ctx, tenantID, migrationID, deferredID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetryDeferredResponse(rsp)
+}
+
+// GetMigrationDriftWithResponse Hold a plan against what is so now
+//
+// Field by field. A plan that has drifted is refused, 409 `plan_drifted` with the same
+// `drift`, when it is approved, activated or run. 409 `migration_state` without a plan.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/drift (the `GetMigrationDrift` operationId).
+func (c *ClientWithResponses) GetMigrationDriftWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*GetMigrationDriftResponse, error) {
+	rsp, err := c.GetMigrationDrift(ctx, tenantID, migrationID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetMigrationDriftResponse(rsp)
+}
+
+// GetMigrationEnvelopeWithResponse Get an envelope
+//
+// For whoever is to approve it. Any that was ever made for the migration.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/envelopes/{envelope_hash} (the `GetMigrationEnvelope` operationId).
+func (c *ClientWithResponses) GetMigrationEnvelopeWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, envelopeHash EnvelopeHash, reqEditors ...RequestEditorFn) (*GetMigrationEnvelopeResponse, error) {
+	rsp, err := c.GetMigrationEnvelope(ctx, tenantID, migrationID, envelopeHash, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetMigrationEnvelopeResponse(rsp)
+}
+
+// PauseMigrationWithBodyWithResponse Pause a migration
+//
+// No pass commits from here on, and what was moved stays where it is. It ends the run.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/pause (the `PauseMigration` operationId).
+func (c *ClientWithResponses) PauseMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PauseMigrationResponse, error) {
+	rsp, err := c.PauseMigrationWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePauseMigrationResponse(rsp)
+}
+
+// PauseMigrationWithResponse Pause a migration
+//
+// No pass commits from here on, and what was moved stays where it is. It ends the run.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/pause (the `PauseMigration` operationId).
+func (c *ClientWithResponses) PauseMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body PauseMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*PauseMigrationResponse, error) {
+	rsp, err := c.PauseMigration(ctx, tenantID, migrationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePauseMigrationResponse(rsp)
+}
+
+// GetMigrationPlanWithResponse Get a plan
+//
+// Any that was ever made for the migration.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/plans/{plan_hash} (the `GetMigrationPlan` operationId).
+func (c *ClientWithResponses) GetMigrationPlanWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, planHash PlanHash, reqEditors ...RequestEditorFn) (*GetMigrationPlanResponse, error) {
+	rsp, err := c.GetMigrationPlan(ctx, tenantID, migrationID, planHash, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetMigrationPlanResponse(rsp)
+}
+
+// PreviewMigrationWithBodyWithResponse Plan a migration
+//
+// Counts what there is, looks at the bucket's lifecycle rules, and makes the plan that an
+// operator may approve. It writes the plan and nothing else, and takes the place of a plan
+// that was made before, whose approval is void. It may take two minutes.
+//
+// 409 `migration_state` once it was activated; 409 `qualification_missing`,
+// `qualification_failed`, or `qualification_differs` when it is another build's, databases' or
+// bucket's than this process has; 409 `object_store_missing`; 409 `lifecycle_overlaps` when a
+// rule of the bucket could delete bodies, 503 `lifecycle_unreadable` when the rules can't be
+// read. The way back is 422 `capacity_missing` without `free_bytes`, and 409 `capacity_short`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/preview (the `PreviewMigration` operationId).
+func (c *ClientWithResponses) PreviewMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewMigrationResponse, error) {
+	rsp, err := c.PreviewMigrationWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewMigrationResponse(rsp)
+}
+
+// PreviewMigrationWithResponse Plan a migration
+//
+// Counts what there is, looks at the bucket's lifecycle rules, and makes the plan that an
+// operator may approve. It writes the plan and nothing else, and takes the place of a plan
+// that was made before, whose approval is void. It may take two minutes.
+//
+// 409 `migration_state` once it was activated; 409 `qualification_missing`,
+// `qualification_failed`, or `qualification_differs` when it is another build's, databases' or
+// bucket's than this process has; 409 `object_store_missing`; 409 `lifecycle_overlaps` when a
+// rule of the bucket could delete bodies, 503 `lifecycle_unreadable` when the rules can't be
+// read. The way back is 422 `capacity_missing` without `free_bytes`, and 409 `capacity_short`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/preview (the `PreviewMigration` operationId).
+func (c *ClientWithResponses) PreviewMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body PreviewMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewMigrationResponse, error) {
+	rsp, err := c.PreviewMigration(ctx, tenantID, migrationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewMigrationResponse(rsp)
+}
+
+// GetMigrationReportWithResponse Get a baseline, a recheck or a scrub
+//
+// With what was read, once it has ended.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/reports/{report_id} (the `GetMigrationReport` operationId).
+func (c *ClientWithResponses) GetMigrationReportWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID, reqEditors ...RequestEditorFn) (*GetMigrationReportResponse, error) {
+	rsp, err := c.GetMigrationReport(ctx, tenantID, migrationID, reportID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetMigrationReportResponse(rsp)
+}
+
+// RequalifyMigrationWithBodyWithResponse Carry a migration over to another build
+//
+// As an approved envelope says, collection by collection, and only where nothing has changed
+// since: 409 `envelope_stale` otherwise, 409 `envelope_applied` when it is done. Frontiers,
+// cursors, deferred records, counters and times stay. After an error that leaves the outcome
+// open, repeating it finishes what was begun. Runs start again when every collection has taken it.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify (the `RequalifyMigration` operationId).
+func (c *ClientWithResponses) RequalifyMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RequalifyMigrationResponse, error) {
+	rsp, err := c.RequalifyMigrationWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequalifyMigrationResponse(rsp)
+}
+
+// RequalifyMigrationWithResponse Carry a migration over to another build
+//
+// As an approved envelope says, collection by collection, and only where nothing has changed
+// since: 409 `envelope_stale` otherwise, 409 `envelope_applied` when it is done. Frontiers,
+// cursors, deferred records, counters and times stay. After an error that leaves the outcome
+// open, repeating it finishes what was begun. Runs start again when every collection has taken it.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify (the `RequalifyMigration` operationId).
+func (c *ClientWithResponses) RequalifyMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body RequalifyMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RequalifyMigrationResponse, error) {
+	rsp, err := c.RequalifyMigration(ctx, tenantID, migrationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRequalifyMigrationResponse(rsp)
+}
+
+// PreviewRequalificationWithBodyWithResponse Plan to carry a migration over to another build
+//
+// To this process's, by its qualification. The migration must be paused or stopped, and every
+// collection held. The plan stays but for build, rollback floor, qualification and when the
+// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
+// operator approves.
+//
+// 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
+// `plan_drifted`, with `drift`, where something else has changed than may.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify-preview (the `PreviewRequalification` operationId).
+func (c *ClientWithResponses) PreviewRequalificationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewRequalificationResponse, error) {
+	rsp, err := c.PreviewRequalificationWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewRequalificationResponse(rsp)
+}
+
+// PreviewRequalificationWithResponse Plan to carry a migration over to another build
+//
+// To this process's, by its qualification. The migration must be paused or stopped, and every
+// collection held. The plan stays but for build, rollback floor, qualification and when the
+// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
+// operator approves.
+//
+// 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
+// `plan_drifted`, with `drift`, where something else has changed than may.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify-preview (the `PreviewRequalification` operationId).
+func (c *ClientWithResponses) PreviewRequalificationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body PreviewRequalificationJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewRequalificationResponse, error) {
+	rsp, err := c.PreviewRequalification(ctx, tenantID, migrationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewRequalificationResponse(rsp)
+}
+
+// ResumeMigrationWithBodyWithResponse Let a paused or stopped migration go on
+//
+// Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
+// approved before: 409 `approval_missing`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/resume (the `ResumeMigration` operationId).
+func (c *ClientWithResponses) ResumeMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResumeMigrationResponse, error) {
+	rsp, err := c.ResumeMigrationWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResumeMigrationResponse(rsp)
+}
+
+// ResumeMigrationWithResponse Let a paused or stopped migration go on
+//
+// Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
+// approved before: 409 `approval_missing`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/resume (the `ResumeMigration` operationId).
+func (c *ClientWithResponses) ResumeMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ResumeMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*ResumeMigrationResponse, error) {
+	rsp, err := c.ResumeMigration(ctx, tenantID, migrationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResumeMigrationResponse(rsp)
+}
+
+// RunMigrationWithBodyWithResponse Move bodies, for a while
+//
+// A worker of the plan's build does it, for at most 50 minutes and 100,000 passes. It ends
+// before that when nothing is left to move, when only deferred records are left, or when the
+// migration is paused or stopped. Nothing runs again by itself: ask for the next run.
+//
+// 409 `migration_state` unless the migration is active; 409 `run_under_way` while a run is
+// open; 409 `requalification_under_way` until every collection goes by the new plan; 409
+// `plan_hash_differs`, or `plan_drifted` with `drift`; 409 `lifecycle_overlaps`.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/run (the `RunMigration` operationId).
+func (c *ClientWithResponses) RunMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RunMigrationResponse, error) {
+	rsp, err := c.RunMigrationWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRunMigrationResponse(rsp)
+}
+
+// RunMigrationWithResponse Move bodies, for a while
+//
+// A worker of the plan's build does it, for at most 50 minutes and 100,000 passes. It ends
+// before that when nothing is left to move, when only deferred records are left, or when the
+// migration is paused or stopped. Nothing runs again by itself: ask for the next run.
+//
+// 409 `migration_state` unless the migration is active; 409 `run_under_way` while a run is
+// open; 409 `requalification_under_way` until every collection goes by the new plan; 409
+// `plan_hash_differs`, or `plan_drifted` with `drift`; 409 `lifecycle_overlaps`.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/run (the `RunMigration` operationId).
+func (c *ClientWithResponses) RunMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body RunMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RunMigrationResponse, error) {
+	rsp, err := c.RunMigration(ctx, tenantID, migrationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRunMigrationResponse(rsp)
+}
+
+// ScrubMigrationWithBodyWithResponse Have every moved body read and hashed
+//
+// A worker of the plan's build reads every body that the covered collections keep in the object
+// store, up to the budget. What it covered is recorded, and the next scrub goes on from
+// there. 409 `scrub_under_way`, with `report_id`, while one is.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/scrub (the `ScrubMigration` operationId).
+func (c *ClientWithResponses) ScrubMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ScrubMigrationResponse, error) {
+	rsp, err := c.ScrubMigrationWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseScrubMigrationResponse(rsp)
+}
+
+// ScrubMigrationWithResponse Have every moved body read and hashed
+//
+// A worker of the plan's build reads every body that the covered collections keep in the object
+// store, up to the budget. What it covered is recorded, and the next scrub goes on from
+// there. 409 `scrub_under_way`, with `report_id`, while one is.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/scrub (the `ScrubMigration` operationId).
+func (c *ClientWithResponses) ScrubMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body ScrubMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*ScrubMigrationResponse, error) {
+	rsp, err := c.ScrubMigration(ctx, tenantID, migrationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseScrubMigrationResponse(rsp)
+}
+
+// EndVerificationWithBodyWithResponse Hand in what a verification found
+//
+// Identities, revisions, digests, lengths and counts; never contents. A recheck is judged
+// against the baseline: a newer revision or tombstone is reported apart, and a changed digest
+// at the same revision or a record that has gone stops the migration. The same report again has
+// the same verdict; another is 409 `report_ended`. 409 `report_overdue` after its time, 403
+// `report_not_yours` for another operator than who began it.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/migrations/{migration_id}/verifications/{report_id} (the `EndVerification` operationId).
+func (c *ClientWithResponses) EndVerificationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EndVerificationResponse, error) {
+	rsp, err := c.EndVerificationWithBody(ctx, tenantID, migrationID, reportID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEndVerificationResponse(rsp)
+}
+
+// EndVerificationWithResponse Hand in what a verification found
+//
+// Identities, revisions, digests, lengths and counts; never contents. A recheck is judged
+// against the baseline: a newer revision or tombstone is reported apart, and a changed digest
+// at the same revision or a record that has gone stops the migration. The same report again has
+// the same verdict; another is 409 `report_ended`. 409 `report_overdue` after its time, 403
+// `report_not_yours` for another operator than who began it.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/migrations/{migration_id}/verifications/{report_id} (the `EndVerification` operationId).
+func (c *ClientWithResponses) EndVerificationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID, body EndVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*EndVerificationResponse, error) {
+	rsp, err := c.EndVerification(ctx, tenantID, migrationID, reportID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEndVerificationResponse(rsp)
+}
+
+// BeginVerificationWithBodyWithResponse Begin a verification
+//
+// The caller reads a sample through this API, as the answer says, and hands in what it found
+// within ten minutes. The phase `baseline` comes before the activation, `recheck` before the
+// closing; a recheck is held against the baseline.
+//
+// 409 `baseline_missing` for a recheck without one; 409 `migration_state` for a phase that
+// isn't the state's; 409 `runtime_differs`, with `field`, where the build, a database or the
+// bucket isn't the one that the plan names. Each beginning is recorded, and its token is of the
+// caller's name.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/verify (the `BeginVerification` operationId).
+func (c *ClientWithResponses) BeginVerificationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BeginVerificationResponse, error) {
+	rsp, err := c.BeginVerificationWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBeginVerificationResponse(rsp)
+}
+
+// BeginVerificationWithResponse Begin a verification
+//
+// The caller reads a sample through this API, as the answer says, and hands in what it found
+// within ten minutes. The phase `baseline` comes before the activation, `recheck` before the
+// closing; a recheck is held against the baseline.
+//
+// 409 `baseline_missing` for a recheck without one; 409 `migration_state` for a phase that
+// isn't the state's; 409 `runtime_differs`, with `field`, where the build, a database or the
+// bucket isn't the one that the plan names. Each beginning is recorded, and its token is of the
+// caller's name.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/verify (the `BeginVerification` operationId).
+func (c *ClientWithResponses) BeginVerificationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body BeginVerificationJSONRequestBody, reqEditors ...RequestEditorFn) (*BeginVerificationResponse, error) {
+	rsp, err := c.BeginVerification(ctx, tenantID, migrationID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBeginVerificationResponse(rsp)
 }
 
 // ListPrincipalsWithResponse List a tenant's principals
@@ -25625,6 +33117,66 @@ func ParseGetSnapshotResponse(rsp *http.Response) (*GetSnapshotResponse, error) 
 	return response, nil
 }
 
+// ParseListDeploymentsResponse parses an HTTP response from a ListDeploymentsWithResponse call
+func ParseListDeploymentsResponse(rsp *http.Response) (*ListDeploymentsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDeploymentsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Deployments
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListDeploymentsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseApproveDeviceResponse parses an HTTP response from a ApproveDeviceWithResponse call
 func ParseApproveDeviceResponse(rsp *http.Response) (*ApproveDeviceResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -26268,6 +33820,196 @@ func ParseRenewLeasesResponse(rsp *http.Response) (*RenewLeasesResponse, error) 
 	switch {
 	case true:
 		var headers RenewLeasesResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListMigrationsResponse parses an HTTP response from a ListMigrationsWithResponse call
+func ParseListMigrationsResponse(rsp *http.Response) (*ListMigrationsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListMigrationsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MigrationPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListMigrationsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRequestMigrationResponse parses an HTTP response from a RequestMigrationWithResponse call
+func ParseRequestMigrationResponse(rsp *http.Response) (*RequestMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RequestMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Migration
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers RequestMigrationResponse201Headers
+		if values := rsp.Header.Values("Idempotent-Replayed"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Idempotent-Replayed", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.IdempotentReplayed = &value
+		}
+		response.Headers201 = &headers
+	case true:
+		var headers RequestMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetMigrationResponse parses an HTTP response from a GetMigrationWithResponse call
+func ParseGetMigrationResponse(rsp *http.Response) (*GetMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MigrationStatus
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetMigrationResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -27023,6 +34765,126 @@ func ParseCreateOperatorAPIKeyResponse(rsp *http.Response) (*CreateOperatorAPIKe
 	return response, nil
 }
 
+// ParseListQualificationsResponse parses an HTTP response from a ListQualificationsWithResponse call
+func ParseListQualificationsResponse(rsp *http.Response) (*ListQualificationsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListQualificationsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Qualifications
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListQualificationsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetQualificationResponse parses an HTTP response from a GetQualificationWithResponse call
+func ParseGetQualificationResponse(rsp *http.Response) (*GetQualificationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetQualificationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Qualification
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetQualificationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseListSweepsResponse parses an HTTP response from a ListSweepsWithResponse call
 func ParseListSweepsResponse(rsp *http.Response) (*ListSweepsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -27695,6 +35557,1406 @@ func ParseGetIdentityReportResponse(rsp *http.Response) (*GetIdentityReportRespo
 	switch {
 	case true:
 		var headers GetIdentityReportResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListTenantMigrationsResponse parses an HTTP response from a ListTenantMigrationsWithResponse call
+func ParseListTenantMigrationsResponse(rsp *http.Response) (*ListTenantMigrationsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTenantMigrationsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MigrationPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListTenantMigrationsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRequestTenantMigrationResponse parses an HTTP response from a RequestTenantMigrationWithResponse call
+func ParseRequestTenantMigrationResponse(rsp *http.Response) (*RequestTenantMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RequestTenantMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Migration
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers RequestTenantMigrationResponse201Headers
+		if values := rsp.Header.Values("Idempotent-Replayed"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Idempotent-Replayed", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.IdempotentReplayed = &value
+		}
+		response.Headers201 = &headers
+	case true:
+		var headers RequestTenantMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetTenantMigrationResponse parses an HTTP response from a GetTenantMigrationWithResponse call
+func ParseGetTenantMigrationResponse(rsp *http.Response) (*GetTenantMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetTenantMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TenantMigrationStatus
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetTenantMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseAbortMigrationResponse parses an HTTP response from a AbortMigrationWithResponse call
+func ParseAbortMigrationResponse(rsp *http.Response) (*AbortMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AbortMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Migration
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers AbortMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseActivateMigrationResponse parses an HTTP response from a ActivateMigrationWithResponse call
+func ParseActivateMigrationResponse(rsp *http.Response) (*ActivateMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ActivateMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MigrationActivation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ActivateMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseApproveMigrationResponse parses an HTTP response from a ApproveMigrationWithResponse call
+func ParseApproveMigrationResponse(rsp *http.Response) (*ApproveMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ApproveMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Migration
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ApproveMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseLowerMigrationCapsResponse parses an HTTP response from a LowerMigrationCapsWithResponse call
+func ParseLowerMigrationCapsResponse(rsp *http.Response) (*LowerMigrationCapsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LowerMigrationCapsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Migration
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers LowerMigrationCapsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCloseMigrationResponse parses an HTTP response from a CloseMigrationWithResponse call
+func ParseCloseMigrationResponse(rsp *http.Response) (*CloseMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CloseMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Migration
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers CloseMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListDeferredResponse parses an HTTP response from a ListDeferredWithResponse call
+func ParseListDeferredResponse(rsp *http.Response) (*ListDeferredResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDeferredResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeferredSections
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListDeferredResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRetryDeferredResponse parses an HTTP response from a RetryDeferredWithResponse call
+func ParseRetryDeferredResponse(rsp *http.Response) (*RetryDeferredResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetryDeferredResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeferredSection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RetryDeferredResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetMigrationDriftResponse parses an HTTP response from a GetMigrationDriftWithResponse call
+func ParseGetMigrationDriftResponse(rsp *http.Response) (*GetMigrationDriftResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetMigrationDriftResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MigrationDrift
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetMigrationDriftResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetMigrationEnvelopeResponse parses an HTTP response from a GetMigrationEnvelopeWithResponse call
+func ParseGetMigrationEnvelopeResponse(rsp *http.Response) (*GetMigrationEnvelopeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetMigrationEnvelopeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MigrationEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetMigrationEnvelopeResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePauseMigrationResponse parses an HTTP response from a PauseMigrationWithResponse call
+func ParsePauseMigrationResponse(rsp *http.Response) (*PauseMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PauseMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Migration
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers PauseMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetMigrationPlanResponse parses an HTTP response from a GetMigrationPlanWithResponse call
+func ParseGetMigrationPlanResponse(rsp *http.Response) (*GetMigrationPlanResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetMigrationPlanResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MigrationPlan
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetMigrationPlanResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePreviewMigrationResponse parses an HTTP response from a PreviewMigrationWithResponse call
+func ParsePreviewMigrationResponse(rsp *http.Response) (*PreviewMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PreviewMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PreviewedMigration
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers PreviewMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetMigrationReportResponse parses an HTTP response from a GetMigrationReportWithResponse call
+func ParseGetMigrationReportResponse(rsp *http.Response) (*GetMigrationReportResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetMigrationReportResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MigrationReport
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetMigrationReportResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRequalifyMigrationResponse parses an HTTP response from a RequalifyMigrationWithResponse call
+func ParseRequalifyMigrationResponse(rsp *http.Response) (*RequalifyMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RequalifyMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Migration
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RequalifyMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePreviewRequalificationResponse parses an HTTP response from a PreviewRequalificationWithResponse call
+func ParsePreviewRequalificationResponse(rsp *http.Response) (*PreviewRequalificationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PreviewRequalificationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MigrationEnvelope
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers PreviewRequalificationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseResumeMigrationResponse parses an HTTP response from a ResumeMigrationWithResponse call
+func ParseResumeMigrationResponse(rsp *http.Response) (*ResumeMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResumeMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Migration
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ResumeMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseRunMigrationResponse parses an HTTP response from a RunMigrationWithResponse call
+func ParseRunMigrationResponse(rsp *http.Response) (*RunMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RunMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest MigrationRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers RunMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseScrubMigrationResponse parses an HTTP response from a ScrubMigrationWithResponse call
+func ParseScrubMigrationResponse(rsp *http.Response) (*ScrubMigrationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ScrubMigrationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest MigrationReport
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ScrubMigrationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseEndVerificationResponse parses an HTTP response from a EndVerificationWithResponse call
+func ParseEndVerificationResponse(rsp *http.Response) (*EndVerificationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EndVerificationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest VerificationVerdict
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers EndVerificationResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseBeginVerificationResponse parses an HTTP response from a BeginVerificationWithResponse call
+func ParseBeginVerificationResponse(rsp *http.Response) (*BeginVerificationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BeginVerificationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Verification
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers BeginVerificationResponse201Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		response.Headers201 = &headers
+	case true:
+		var headers BeginVerificationResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -147,6 +147,21 @@ func (e LeaseHandoffTo) Valid() bool {
 	}
 }
 
+// Defines values for NewMigrationKind.
+const (
+	NewMigrationRecordBodies NewMigrationKind = "record_bodies"
+)
+
+// Valid indicates whether the value is a known member of the NewMigrationKind enum.
+func (e NewMigrationKind) Valid() bool {
+	switch e {
+	case NewMigrationRecordBodies:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NewTenantHandlePolicy.
 const (
 	ASCII   NewTenantHandlePolicy = "ascii"
@@ -177,6 +192,69 @@ func (e NewTenantIdentityState) Valid() bool {
 	case IdentityStateImporting:
 		return true
 	case IdentityStateOpen:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewTenantMigrationKind.
+const (
+	NewTenantMigrationRecordBodies NewTenantMigrationKind = "record_bodies"
+	NewTenantMigrationRehydrate    NewTenantMigrationKind = "rehydrate"
+)
+
+// Valid indicates whether the value is a known member of the NewTenantMigrationKind enum.
+func (e NewTenantMigrationKind) Valid() bool {
+	switch e {
+	case NewTenantMigrationRecordBodies:
+		return true
+	case NewTenantMigrationRehydrate:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for NewVerificationPhase.
+const (
+	VerifyBaseline NewVerificationPhase = "baseline"
+	VerifyRecheck  NewVerificationPhase = "recheck"
+)
+
+// Valid indicates whether the value is a known member of the NewVerificationPhase enum.
+func (e NewVerificationPhase) Valid() bool {
+	switch e {
+	case VerifyBaseline:
+		return true
+	case VerifyRecheck:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ReadOutcome.
+const (
+	ReadAbsent      ReadOutcome = "absent"
+	ReadSeen        ReadOutcome = "read"
+	ReadUnanswered  ReadOutcome = "unanswered"
+	ReadUnavailable ReadOutcome = "unavailable"
+	ReadWrong       ReadOutcome = "wrong"
+)
+
+// Valid indicates whether the value is a known member of the ReadOutcome enum.
+func (e ReadOutcome) Valid() bool {
+	switch e {
+	case ReadAbsent:
+		return true
+	case ReadSeen:
+		return true
+	case ReadUnanswered:
+		return true
+	case ReadUnavailable:
+		return true
+	case ReadWrong:
 		return true
 	default:
 		return false
@@ -283,6 +361,21 @@ func (e ExportRecordsParamsUnavailable) Valid() bool {
 	default:
 		return false
 	}
+}
+
+// AcceptedCollection defines model for AcceptedCollection.
+type AcceptedCollection struct {
+	// At When it accepted the plan.
+	At time.Time `json:"at"`
+
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// Frontier Its last row in the former format.
+	Frontier int64 `json:"frontier"`
 }
 
 // Account defines model for Account.
@@ -702,6 +795,17 @@ type ClaimedPublication struct {
 // Example: hfc_01935d2c7b547c8e9d0a3b6f1c2d4e5f
 type ClientID = string
 
+// CloseMigration defines model for CloseMigration.
+type CloseMigration struct {
+	// Decision Why it may be closed, for the record.
+	Decision string `json:"decision"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+}
+
 // CodeGuess defines model for CodeGuess.
 type CodeGuess struct {
 	// AccountID A UUID (RFC 9562) in lower case.
@@ -744,6 +848,30 @@ type Collection struct {
 	//
 	// Example: north-7
 	WorldID *string `json:"world_id,omitempty"`
+}
+
+// CollectionCount defines model for CollectionCount.
+type CollectionCount struct {
+	Bytes int64 `json:"bytes"`
+
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// CollectionID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	CollectionID ID `json:"collection_id"`
+
+	// Distinct Without repetitions. Equal bodies of one collection are one object.
+	Distinct     DistinctBodies `json:"distinct"`
+	Format       int            `json:"format"`
+	LiveSections int64          `json:"live_sections"`
+	Records      int64          `json:"records"`
+	Sections     []SectionCount `json:"sections"`
+	Tombstones   int64          `json:"tombstones"`
 }
 
 // CollectionName 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
@@ -913,6 +1041,89 @@ type CreatedDevice struct {
 	UserCode *string `json:"user_code"`
 }
 
+// DatabaseIdentity A data database by what doesn't change while it lives.
+type DatabaseIdentity struct {
+	DatabaseOid int64 `json:"database_oid"`
+
+	// Name Example: data1
+	Name string `json:"name"`
+
+	// Numbers Those that are placed on it.
+	//
+	// Example: 0-31
+	Numbers string `json:"numbers"`
+
+	// SystemIdentifier Of its cluster.
+	SystemIdentifier string `json:"system_identifier"`
+}
+
+// DatabaseSize Of a whole data database, with all of its tenants.
+type DatabaseSize struct {
+	Bytes              int64  `json:"bytes"`
+	Connections        int    `json:"connections"`
+	ConnectionsAllowed int    `json:"connections_allowed"`
+	Database           string `json:"database"`
+
+	// Reclaimable What could become free for other rows of the same tables. No file shrinks by it.
+	Reclaimable ReclaimableBytes `json:"reclaimable"`
+}
+
+// DefectCount Sections that no pass could move as they are.
+type DefectCount struct {
+	ExportMismatch int64 `json:"export_mismatch"`
+
+	// First The first of them.
+	First          []SectionDefect `json:"first"`
+	LengthMismatch int64           `json:"length_mismatch"`
+}
+
+// DeferredSection defines model for DeferredSection.
+type DeferredSection struct {
+	Attempts int `json:"attempts"`
+
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// DeferredID Opaque.
+	DeferredID string    `json:"deferred_id"`
+	FirstAt    time.Time `json:"first_at"`
+	Key        string    `json:"key"`
+	LastAt     time.Time `json:"last_at"`
+
+	// NextStep What may be done now, in plain words.
+	NextStep string `json:"next_step"`
+
+	// Reason How it isn't what its row says.
+	//
+	// Example: length_mismatch
+	Reason string `json:"reason"`
+
+	// Retry The next sweep tries again.
+	Retry bool `json:"retry"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section SectionName `json:"section"`
+}
+
+// DeferredSections defines model for DeferredSections.
+type DeferredSections struct {
+	Deferred []DeferredSection `json:"deferred"`
+}
+
+// Deployments defines model for Deployments.
+type Deployments struct {
+	Processes []Process `json:"processes"`
+
+	// Runtime What the process that answers runs on.
+	Runtime Runtime `json:"runtime"`
+}
+
 // Device defines model for Device.
 type Device struct {
 	// AccountID Who approved it; null before.
@@ -1030,6 +1241,18 @@ type DeviceStatusFilter string
 //
 // Example: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
 type Digest = string
+
+// DistinctBodies Without repetitions. Equal bodies of one collection are one object.
+type DistinctBodies struct {
+	Bodies int64 `json:"bodies"`
+	Bytes  int64 `json:"bytes"`
+
+	// Exact False where they are so many that they are estimated.
+	Exact bool `json:"exact"`
+
+	// Ratio Distinct bodies by live ones; 1 when no two are equal.
+	Ratio float64 `json:"ratio"`
+}
 
 // Document An OpenAPI 3.0 document.
 type Document = json.RawMessage
@@ -1855,6 +2078,16 @@ type LeaseToRenew struct {
 	WorldID WorldID `json:"world_id"`
 }
 
+// LifecycleRule defines model for LifecycleRule.
+type LifecycleRule struct {
+	Actions    []string `json:"actions"`
+	Conditions []string `json:"conditions"`
+	Deletes    bool     `json:"deletes"`
+	Enabled    bool     `json:"enabled"`
+	ID         string   `json:"id"`
+	Prefix     string   `json:"prefix"`
+}
+
 // Liveness defines model for Liveness.
 type Liveness struct {
 	// Status Example: alive
@@ -1865,6 +2098,598 @@ type Liveness struct {
 type LookupKey struct {
 	Email  *string `json:"email,omitempty"`
 	Handle *string `json:"handle,omitempty"`
+}
+
+// LowerMigrationCaps defines model for LowerMigrationCaps.
+type LowerMigrationCaps struct {
+	// Caps What bounds one pass.
+	Caps MigrationCaps `json:"caps"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+}
+
+// Migration defines model for Migration.
+type Migration struct {
+	// Caps What bounds one pass.
+	Caps      *MigrationCaps `json:"caps,omitempty"`
+	ChangedAt time.Time      `json:"changed_at"`
+
+	// Collections Absent for all that the tenant has.
+	Collections *[]CollectionName `json:"collections,omitempty"`
+
+	// EnvelopeHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	EnvelopeHash *Sha256 `json:"envelope_hash,omitempty"`
+
+	// FormerPlanHashes Of the plans that this one follows, each for another build.
+	FormerPlanHashes []Sha256 `json:"former_plan_hashes"`
+
+	// HeldBy Who paused it; absent unless it is paused.
+	HeldBy *string `json:"held_by,omitempty"`
+
+	// Kind `record_bodies` or `rehydrate`.
+	//
+	// Example: record_bodies
+	Kind string `json:"kind"`
+
+	// MigrationID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	MigrationID ID `json:"migration_id"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash    *Sha256   `json:"plan_hash,omitempty"`
+	RequestedAt time.Time `json:"requested_at"`
+
+	// RequestedBy A principal of the tenant, an operator, or Holdfast itself, which has no id.
+	RequestedBy MigrationActor `json:"requested_by"`
+
+	// Revision Every transition adds exactly one.
+	Revision int64 `json:"revision"`
+
+	// State `requested`, `previewed`, `approved`, `activating` (behind the point of no return), `active`,
+	// `paused`, `stopped` (for a review), `drained` (nothing is left to move), `verified`,
+	// `closed` or `aborted`.
+	//
+	//
+	// Example: active
+	State string `json:"state"`
+
+	// Stop Why a migration is stopped, and the next step that is safe.
+	Stop *MigrationStop `json:"stop,omitempty"`
+
+	// TenantID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	TenantID ID `json:"tenant_id"`
+}
+
+// MigrationActivation defines model for MigrationActivation.
+type MigrationActivation struct {
+	Collections []AcceptedCollection `json:"collections"`
+	Migration   Migration            `json:"migration"`
+
+	// PointOfNoReturn What can't be taken back from here on, in plain words.
+	PointOfNoReturn string `json:"point_of_no_return"`
+}
+
+// MigrationActor A principal of the tenant, an operator, or Holdfast itself, which has no id.
+type MigrationActor struct {
+	// ID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID *ID `json:"id,omitempty"`
+
+	// Name Example: grace
+	Name string `json:"name"`
+}
+
+// MigrationApproval defines model for MigrationApproval.
+type MigrationApproval struct {
+	// Hash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Hash Sha256 `json:"hash"`
+}
+
+// MigrationCaps What bounds one pass.
+type MigrationCaps struct {
+	// BodiesInFlight Example: 4
+	BodiesInFlight int `json:"bodies_in_flight"`
+
+	// Bytes Of bodies.
+	//
+	// Example: 8388608
+	Bytes int64 `json:"bytes"`
+
+	// InspectedRows Example: 64
+	InspectedRows int `json:"inspected_rows"`
+
+	// Records One record always goes, however large.
+	//
+	// Example: 4
+	Records int `json:"records"`
+}
+
+// MigrationCollection defines model for MigrationCollection.
+type MigrationCollection struct {
+	ActivatedAt time.Time `json:"activated_at"`
+
+	// Build Whose workers move it.
+	Build string `json:"build"`
+
+	// ClosedAt Absent until the migration is closed.
+	ClosedAt *time.Time `json:"closed_at,omitempty"`
+
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// CollectionID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	CollectionID ID    `json:"collection_id"`
+	Deferred     int64 `json:"deferred"`
+
+	// DrainedAt Absent until nothing is left.
+	DrainedAt *time.Time `json:"drained_at,omitempty"`
+
+	// Frontier The last row when its format was switched. Nothing is written behind it in the former format.
+	Frontier int64 `json:"frontier"`
+
+	// Held No pass commits.
+	Held bool `json:"held"`
+
+	// Left What stands where it was before.
+	Left MigrationLeft `json:"left"`
+
+	// Moved What was committed. It adds up the same however often runs were interrupted.
+	Moved MigrationCounters `json:"moved"`
+
+	// MovedAt Of the last pass.
+	MovedAt time.Time `json:"moved_at"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+	Sweep    int64  `json:"sweep"`
+}
+
+// MigrationCounters What was committed. It adds up the same however often runs were interrupted.
+type MigrationCounters struct {
+	// Bodies Of these.
+	Bodies int64 `json:"bodies"`
+
+	// Bytes Of these bodies.
+	Bytes int64 `json:"bytes"`
+
+	// Inspected Rows.
+	Inspected int64 `json:"inspected"`
+	Passes    int64 `json:"passes"`
+
+	// Raced Records that had changed when they were to be moved.
+	Raced int64 `json:"raced"`
+
+	// Records That were moved.
+	Records int64 `json:"records"`
+
+	// Retries Of transactions.
+	Retries int64 `json:"retries"`
+
+	// Reuses Objects that were there already.
+	Reuses int64 `json:"reuses"`
+
+	// Uploads Objects that were made.
+	Uploads int64 `json:"uploads"`
+}
+
+// MigrationDrift defines model for MigrationDrift.
+type MigrationDrift struct {
+	// Drift None when the plan is as it would be made now.
+	Drift []PlanDrift `json:"drift"`
+}
+
+// MigrationEnvelope defines model for MigrationEnvelope.
+type MigrationEnvelope struct {
+	// CheckpointsHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	CheckpointsHash Sha256 `json:"checkpoints_hash"`
+
+	// Collections Those that have a checkpoint.
+	Collections []CollectionName `json:"collections"`
+
+	// EnvelopeHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	EnvelopeHash Sha256 `json:"envelope_hash"`
+
+	// NextPlan What is approved. Counts, frontiers and progress are outside of it.
+	NextPlan MigrationPacket `json:"next_plan"`
+
+	// NextPlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	NextPlanHash Sha256 `json:"next_plan_hash"`
+
+	// PreviousPlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PreviousPlanHash Sha256 `json:"previous_plan_hash"`
+
+	// Text Its canonical JSON, of which `envelope_hash` is the SHA-256. It holds every checkpoint as
+	// it was found, so that it can be applied to these and to no others.
+	Text string `json:"text"`
+}
+
+// MigrationEstimate How long the moving takes, by the qualification's rates. A range, and no promise; absent without a rate.
+type MigrationEstimate struct {
+	HighSeconds int64 `json:"high_seconds"`
+	LowSeconds  int64 `json:"low_seconds"`
+}
+
+// MigrationLeft What stands where it was before.
+type MigrationLeft struct {
+	Records  int64 `json:"records"`
+	Sections int64 `json:"sections"`
+
+	// Whole False where there is so much that it wasn't counted to the end; it is at least as much.
+	Whole bool `json:"whole"`
+}
+
+// MigrationNext What happens next without anybody's asking.
+type MigrationNext struct {
+	// Code `none`, `passes`, `hand_over`, `drained` or `review`. More may come.
+	//
+	// Example: passes
+	Code string `json:"code"`
+
+	// Text In plain words.
+	//
+	// Example: The open run makes further passes, until nothing is left or one of its bounds is reached.
+	Text string `json:"text"`
+}
+
+// MigrationNote What belongs to the act, the hash that was approved say.
+type MigrationNote = json.RawMessage
+
+// MigrationObservations What was counted, without any body's content having been read: it is old when it has been
+// read, and outside of what is approved.
+type MigrationObservations struct {
+	BeganAt time.Time `json:"began_at"`
+
+	// Collections All covered ones, by name.
+	Collections []CollectionCount `json:"collections"`
+
+	// ContentsRead Always false. A content that isn't its digest's is met by a pass only.
+	ContentsRead bool           `json:"contents_read"`
+	Databases    []DatabaseSize `json:"databases"`
+
+	// Defects Sections that no pass could move as they are.
+	Defects DefectCount `json:"defects"`
+	EndedAt time.Time   `json:"ended_at"`
+
+	// Estimate How long the moving takes, by the qualification's rates. A range, and no promise; absent without a rate.
+	Estimate *MigrationEstimate `json:"estimate,omitempty"`
+	Growth   StorageGrowth      `json:"growth"`
+
+	// Price In US dollars.
+	Price StorePrice `json:"price"`
+
+	// Requests What the object store is asked, retries aside: at least one of each for every distinct body,
+	// at most for every live one.
+	Requests StoreRequests `json:"requests"`
+
+	// Sizes How many bodies there are of each range of lengths.
+	Sizes []SizeBucket  `json:"sizes"`
+	Total SectionTotals `json:"total"`
+}
+
+// MigrationPace Absent when there is too little to tell.
+type MigrationPace struct {
+	BytesPerSecond   float64 `json:"bytes_per_second"`
+	RecordsPerSecond float64 `json:"records_per_second"`
+}
+
+// MigrationPacket What is approved. Counts, frontiers and progress are outside of it.
+type MigrationPacket struct {
+	// Build Which moves the bodies.
+	Build string `json:"build"`
+
+	// Caps What bounds one pass.
+	Caps      MigrationCaps      `json:"caps"`
+	Databases []DatabaseIdentity `json:"databases"`
+
+	// FreeBytes Of the fullest database, as the previewer stated it.
+	FreeBytes  *int64 `json:"free_bytes,omitempty"`
+	FromFormat int    `json:"from_format"`
+	Kind       string `json:"kind"`
+
+	// Lifecycle The bucket's rules, as they were read.
+	Lifecycle []LifecycleRule `json:"lifecycle"`
+
+	// LifecycleHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	LifecycleHash       Sha256    `json:"lifecycle_hash"`
+	LifecycleObservedAt time.Time `json:"lifecycle_observed_at"`
+
+	// MigrationID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	MigrationID ID `json:"migration_id"`
+
+	// Operator A principal of the tenant, an operator, or Holdfast itself, which has no id.
+	Operator MigrationActor `json:"operator"`
+
+	// Qualification A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Qualification Sha256 `json:"qualification"`
+
+	// RollbackFloorBuild The oldest that may serve and work from the activation on.
+	RollbackFloorBuild string `json:"rollback_floor_build"`
+
+	// Scope Predicates over collections' rows, of which one holds.
+	Scope []string `json:"scope"`
+
+	// StopRules What stops the migration for a review.
+	StopRules []string   `json:"stop_rules"`
+	Store     StorePlace `json:"store"`
+
+	// TenantID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	TenantID ID  `json:"tenant_id"`
+	ToFormat int `json:"to_format"`
+
+	// Type Example: holdfast-migration-plan-v1
+	Type string `json:"type"`
+}
+
+// MigrationPage defines model for MigrationPage.
+type MigrationPage struct {
+	Migrations []Migration `json:"migrations"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+}
+
+// MigrationPlan defines model for MigrationPlan.
+type MigrationPlan struct {
+	// CountedAt When the observations were made.
+	CountedAt time.Time `json:"counted_at"`
+
+	// Observations What was counted, without any body's content having been read: it is old when it has been
+	// read, and outside of what is approved.
+	Observations MigrationObservations `json:"observations"`
+
+	// Packet What is approved. Counts, frontiers and progress are outside of it.
+	Packet MigrationPacket `json:"packet"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash    Sha256    `json:"plan_hash"`
+	PreviewedAt time.Time `json:"previewed_at"`
+
+	// PreviewedBy A principal of the tenant, an operator, or Holdfast itself, which has no id.
+	PreviewedBy MigrationActor `json:"previewed_by"`
+
+	// Text The packet's canonical JSON, of which `plan_hash` is the SHA-256.
+	Text string `json:"text"`
+}
+
+// MigrationProgress defines model for MigrationProgress.
+type MigrationProgress struct {
+	At time.Time `json:"at"`
+
+	// Awaited Those that haven't.
+	Awaited []CollectionName `json:"awaited"`
+
+	// Collections Those that have accepted the plan, by name.
+	Collections []MigrationCollection `json:"collections"`
+
+	// Deferred Sections that could not be moved, and wait for a review.
+	Deferred int64 `json:"deferred"`
+
+	// Left What stands where it was before.
+	Left MigrationLeft `json:"left"`
+
+	// Next What happens next without anybody's asking.
+	Next MigrationNext `json:"next"`
+
+	// Pace5Minutes Absent when there is too little to tell.
+	Pace5Minutes *MigrationPace `json:"pace_5_minutes,omitempty"`
+
+	// Pace60Minutes Absent when there is too little to tell.
+	Pace60Minutes *MigrationPace `json:"pace_60_minutes,omitempty"`
+
+	// PausedBy Absent unless it is paused.
+	PausedBy *string `json:"paused_by,omitempty"`
+
+	// Reasons Why it is slow, or doesn't go on; none when it isn't.
+	Reasons []MigrationReason `json:"reasons"`
+
+	// RemainingSeconds By the pace; absent when nobody can tell.
+	RemainingSeconds *int64        `json:"remaining_seconds,omitempty"`
+	Run              *MigrationRun `json:"run,omitempty"`
+
+	// Total What was committed. It adds up the same however often runs were interrupted.
+	Total MigrationCounters `json:"total"`
+}
+
+// MigrationReason defines model for MigrationReason.
+type MigrationReason struct {
+	// Code `not_activated`, `activating`, `paused`, `stopped`, `build_changing`, `held`, `no_run`,
+	// `no_worker`, `caps_lowered`, `slower` or `deferred`. More may come.
+	//
+	//
+	// Example: no_run
+	Code string `json:"code"`
+
+	// Detail Who paused it, the category of the stop, which caps, how many; absent where the code says all.
+	Detail *string `json:"detail,omitempty"`
+
+	// Text In plain words.
+	//
+	// Example: No run is open. One has to be asked for.
+	Text string `json:"text"`
+}
+
+// MigrationReport defines model for MigrationReport.
+type MigrationReport struct {
+	// Actor A principal of the tenant, an operator, or Holdfast itself, which has no id.
+	Actor    MigrationActor `json:"actor"`
+	Build    string         `json:"build"`
+	Deadline time.Time      `json:"deadline"`
+
+	// EndedAt Absent while it goes on, like `passed`.
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+
+	// Kind `baseline`, `recheck` or `scrub`.
+	Kind string `json:"kind"`
+
+	// Observed What a reader saw. Never a content.
+	Observed *VerificationReport `json:"observed,omitempty"`
+	Passed   *bool               `json:"passed,omitempty"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+
+	// ReportID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ReportID  ID             `json:"report_id"`
+	Scrub     *ScrubProgress `json:"scrub,omitempty"`
+	StartedAt time.Time      `json:"started_at"`
+
+	// Verdict About what was covered. A sample proves nothing of the rest.
+	Verdict *VerificationVerdict `json:"verdict,omitempty"`
+}
+
+// MigrationRun defines model for MigrationRun.
+type MigrationRun struct {
+	// AskedBy The operator's name.
+	AskedBy string `json:"asked_by"`
+
+	// Build Only its workers do it.
+	Build    string    `json:"build"`
+	Deadline time.Time `json:"deadline"`
+
+	// EndedAt Absent while it is open.
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+
+	// Outcome `drained`, `stopped`, `paused`, `time` or `passes`; absent while it is open.
+	//
+	// Example: drained
+	Outcome *string `json:"outcome,omitempty"`
+
+	// Passes That it has made, of 100,000 at most.
+	Passes int64 `json:"passes"`
+
+	// RunID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	RunID     ID        `json:"run_id"`
+	StartedAt time.Time `json:"started_at"`
+
+	// WorkedAt When a worker was last at it; absent until one was.
+	WorkedAt *time.Time `json:"worked_at,omitempty"`
+}
+
+// MigrationScope The collections; without it all, and those that are made meanwhile.
+type MigrationScope = []CollectionName
+
+// MigrationStatus defines model for MigrationStatus.
+type MigrationStatus struct {
+	Migration Migration         `json:"migration"`
+	Progress  MigrationProgress `json:"progress"`
+
+	// Transitions All that it has made, the first first.
+	Transitions []MigrationTransition `json:"transitions"`
+}
+
+// MigrationStop Why a migration is stopped, and the next step that is safe.
+type MigrationStop struct {
+	// Category `source_defect`, `object_corrupt`, `object_missing`, `bucket_unavailable`,
+	// `lifecycle_unsafe`, `lifecycle_unreadable`, `tenant_closed`, `database_unavailable`,
+	// `build_differs`, `verification_failed` or `internal`. More may come.
+	//
+	//
+	// Example: source_defect
+	Category string `json:"category"`
+
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection *CollectionName `json:"collection,omitempty"`
+
+	// Detail What has happened, in plain words.
+	Detail string `json:"detail"`
+
+	// FromState To which a resumption leads back.
+	FromState string `json:"from_state"`
+
+	// Key Of the record that it is about.
+	Key *string `json:"key,omitempty"`
+
+	// NextStep What may be done now, in plain words.
+	NextStep string `json:"next_step"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section *SectionName `json:"section,omitempty"`
+}
+
+// MigrationTransition defines model for MigrationTransition.
+type MigrationTransition struct {
+	// Act What was done.
+	//
+	// Example: approve
+	Act string `json:"act"`
+
+	// Actor A principal of the tenant, an operator, or Holdfast itself, which has no id.
+	Actor MigrationActor `json:"actor"`
+	At    time.Time      `json:"at"`
+
+	// FromState Absent for the first. The same as `to_state` where what belongs to the migration changed, its caps say.
+	FromState *string `json:"from_state,omitempty"`
+
+	// Note What belongs to the act, the hash that was approved say.
+	Note     MigrationNote `json:"note"`
+	Revision int64         `json:"revision"`
+	ToState  string        `json:"to_state"`
+}
+
+// NamedEnvelope defines model for NamedEnvelope.
+type NamedEnvelope struct {
+	// EnvelopeHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	EnvelopeHash Sha256 `json:"envelope_hash"`
+}
+
+// NamedPlan defines model for NamedPlan.
+type NamedPlan struct {
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
 }
 
 // NewAccount defines model for NewAccount.
@@ -2015,6 +2840,36 @@ type NewFence struct {
 	Revision FenceRevision `json:"revision"`
 }
 
+// NewMigration defines model for NewMigration.
+type NewMigration struct {
+	// Collections The collections; without it all, and those that are made meanwhile.
+	Collections *MigrationScope `json:"collections,omitempty"`
+
+	// Kind `record_bodies`: from the database to the object store.
+	Kind NewMigrationKind `json:"kind"`
+}
+
+// NewMigrationKind `record_bodies`: from the database to the object store.
+type NewMigrationKind string
+
+// NewMigrationPlan defines model for NewMigrationPlan.
+type NewMigrationPlan struct {
+	// Caps What bounds one pass.
+	Caps *MigrationCaps `json:"caps,omitempty"`
+
+	// FreeBytes What the fullest of the databases has free, as its host tells: the way back,
+	// `rehydrate`, needs to know.
+	FreeBytes *int64 `json:"free_bytes,omitempty"`
+
+	// Prices What the object store charges, in US dollars; R2's list prices without it.
+	Prices *StorePrices `json:"prices,omitempty"`
+
+	// Qualification A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Qualification Sha256 `json:"qualification"`
+}
+
 // NewPrincipal defines model for NewPrincipal.
 type NewPrincipal struct {
 	// Name Unique within the tenant, or among the operators. Two-person rules compare it.
@@ -2067,6 +2922,30 @@ type NewPublicClient struct {
 	VerificationURI string `json:"verification_uri"`
 }
 
+// NewRequalification defines model for NewRequalification.
+type NewRequalification struct {
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+
+	// Qualification A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Qualification Sha256 `json:"qualification"`
+}
+
+// NewScrub defines model for NewScrub.
+type NewScrub struct {
+	// Budget Without one, 24 hours.
+	Budget *ScrubBudget `json:"budget,omitempty"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+}
+
 // NewTenant defines model for NewTenant.
 type NewTenant struct {
 	// HandlePolicy Which handles and local parts are allowed. It never changes.
@@ -2088,6 +2967,31 @@ type NewTenantHandlePolicy string
 // NewTenantIdentityState Whether the namespace serves from the beginning, or takes only imports until it is
 // opened.
 type NewTenantIdentityState string
+
+// NewTenantMigration defines model for NewTenantMigration.
+type NewTenantMigration struct {
+	// Collections The collections; without it all, and those that are made meanwhile.
+	Collections *MigrationScope `json:"collections,omitempty"`
+
+	// Kind `record_bodies`: from the database to the object store; `rehydrate`: back.
+	Kind NewTenantMigrationKind `json:"kind"`
+}
+
+// NewTenantMigrationKind `record_bodies`: from the database to the object store; `rehydrate`: back.
+type NewTenantMigrationKind string
+
+// NewVerification defines model for NewVerification.
+type NewVerification struct {
+	Phase NewVerificationPhase `json:"phase"`
+
+	// PlanHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	PlanHash Sha256 `json:"plan_hash"`
+}
+
+// NewVerificationPhase defines model for NewVerification.Phase.
+type NewVerificationPhase string
 
 // NewWorld defines model for NewWorld.
 type NewWorld struct {
@@ -2134,6 +3038,45 @@ type OperatorPage struct {
 	Operators  []Principal `json:"operators"`
 }
 
+// PageRead One page of a section's export.
+type PageRead struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// More There is more than this page has.
+	More bool `json:"more"`
+
+	// Outcome `read`: every body had the length and the digest that was said; `absent`: the record isn't
+	// there; `unavailable`: a body can't be had; `wrong`: a body came that isn't its digest's;
+	// `unanswered`, within the limits.
+	Outcome ReadOutcome `json:"outcome"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section  SectionName   `json:"section"`
+	Sections []PageSection `json:"sections"`
+}
+
+// PageSection defines model for PageSection.
+type PageSection struct {
+	// Digest A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest         *Sha256 `json:"digest,omitempty"`
+	ExportSequence int64   `json:"export_sequence"`
+	Key            string  `json:"key"`
+	Length         int64   `json:"length"`
+	Live           bool    `json:"live"`
+
+	// Revision The record's.
+	Revision int64 `json:"revision"`
+}
+
 // PendingEmailChange A pending change of an account's email, without its code.
 type PendingEmailChange struct {
 	CreatedAt time.Time `json:"created_at"`
@@ -2148,6 +3091,54 @@ type PendingEmailChange struct {
 	//
 	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 	ID ID `json:"id"`
+}
+
+// PlanDrift defines model for PlanDrift.
+type PlanDrift struct {
+	// Field A JSON pointer (RFC 6901) into the packet.
+	//
+	// Example: /build
+	Field string `json:"field"`
+
+	// Is Now.
+	Is string `json:"is"`
+
+	// Was In the plan, as canonical JSON.
+	Was string `json:"was"`
+}
+
+// PointRead One record, read by its key.
+type PointRead struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+	Key        string         `json:"key"`
+
+	// Outcome `read`: every body had the length and the digest that was said; `absent`: the record isn't
+	// there; `unavailable`: a body can't be had; `wrong`: a body came that isn't its digest's;
+	// `unanswered`, within the limits.
+	Outcome  ReadOutcome    `json:"outcome"`
+	Revision int64          `json:"revision"`
+	Sections []PointSection `json:"sections"`
+}
+
+// PointSection defines model for PointSection.
+type PointSection struct {
+	// Digest A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest         *Sha256 `json:"digest,omitempty"`
+	ExportSequence int64   `json:"export_sequence"`
+	Length         int64   `json:"length"`
+	Live           bool    `json:"live"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section SectionName `json:"section"`
 }
 
 // PresignedBody defines model for PresignedBody.
@@ -2165,6 +3156,12 @@ type PresignedBody struct {
 
 	// URL It lets whoever has it download the body. Keep it as a secret.
 	URL string `json:"url"`
+}
+
+// PreviewedMigration defines model for PreviewedMigration.
+type PreviewedMigration struct {
+	Migration Migration     `json:"migration"`
+	Plan      MigrationPlan `json:"plan"`
 }
 
 // Principal defines model for Principal.
@@ -2194,8 +3191,14 @@ type Problem struct {
 	// Example: handle_taken
 	Code string `json:"code"`
 
+	// Collection That isn't drained.
+	Collection *string `json:"collection,omitempty"`
+
 	// Detail What is wrong and what to do, for people.
 	Detail string `json:"detail"`
+
+	// Drift Where a plan isn't what would be made now.
+	Drift *[]PlanDrift `json:"drift,omitempty"`
 
 	// EntryID That stands for another payload.
 	EntryID *string `json:"entry_id,omitempty"`
@@ -2207,6 +3210,9 @@ type Problem struct {
 
 	// Errors The parts of the request at fault.
 	Errors *[]FieldError `json:"errors,omitempty"`
+
+	// Field `build`, `databases` or `store`: what isn't as the plan says.
+	Field *string `json:"field,omitempty"`
 
 	// HandoffPosition Through which the journal must be replayed.
 	HandoffPosition *int64 `json:"handoff_position,omitempty"`
@@ -2221,19 +3227,28 @@ type Problem struct {
 	// Known The ids of the entries that are in the journal.
 	Known *[]string `json:"known,omitempty"`
 
+	// MigrationID Of the migration that isn't over.
+	MigrationID *string `json:"migration_id,omitempty"`
+
 	// Position Of the journal's last entry that counts for `if_position`.
 	Position *int64  `json:"position,omitempty"`
 	Record   *Record `json:"record,omitempty"`
 
 	// RenewedPosition Of the lease's last renewal, where it has changed.
 	RenewedPosition *int64 `json:"renewed_position,omitempty"`
-	RequestID       string `json:"request_id"`
+
+	// ReportID Of the scrub that is under way.
+	ReportID  *string `json:"report_id,omitempty"`
+	RequestID string  `json:"request_id"`
 
 	// Section That isn't as expected, or whose body can't be had.
 	Section *string `json:"section,omitempty"`
 
 	// SnapshotID Of the snapshot that is being made.
 	SnapshotID *string `json:"snapshot_id,omitempty"`
+
+	// State Of the migration, where it doesn't allow what was asked.
+	State *string `json:"state,omitempty"`
 
 	// Status Example: 409
 	Status int `json:"status"`
@@ -2247,6 +3262,26 @@ type Problem struct {
 	//
 	// Example: urn:holdfast:problem:handle_taken
 	Type string `json:"type"`
+}
+
+// Process defines model for Process.
+type Process struct {
+	Build string `json:"build"`
+
+	// Kind `api` or `worker`.
+	Kind string `json:"kind"`
+
+	// ProcessID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ProcessID ID `json:"process_id"`
+
+	// RecordFormats That it reads and writes.
+	//
+	// Example: [1,2]
+	RecordFormats []int     `json:"record_formats"`
+	ReportedAt    time.Time `json:"reported_at"`
+	StartedAt     time.Time `json:"started_at"`
 }
 
 // Producer Who published it, in the producer's own words.
@@ -2386,6 +3421,126 @@ type Publications struct {
 	Items []RecordPublication `json:"items"`
 }
 
+// Qualification defines model for Qualification.
+type Qualification struct {
+	// Report What a build was found to be able to do with these databases and this bucket.
+	Report QualificationReport `json:"report"`
+
+	// ReportHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ReportHash Sha256 `json:"report_hash"`
+
+	// Text The report's canonical JSON, of which `report_hash` is the SHA-256.
+	Text string `json:"text"`
+}
+
+// QualificationReport What a build was found to be able to do with these databases and this bucket.
+type QualificationReport struct {
+	// Back What a small migration moved, and how fast its slowest pass and its fastest were.
+	Back      QualifiedMovement  `json:"back"`
+	Build     string             `json:"build"`
+	Commands  []string           `json:"commands"`
+	Databases []DatabaseIdentity `json:"databases"`
+	EndedAt   time.Time          `json:"ended_at"`
+
+	// Forward What a small migration moved, and how fast its slowest pass and its fastest were.
+	Forward QualifiedMovement `json:"forward"`
+
+	// Limits Of what the report says.
+	Limits       []string           `json:"limits"`
+	Observations []QualifiedPromise `json:"observations"`
+
+	// Passed Every observation did.
+	Passed    bool       `json:"passed"`
+	StartedAt time.Time  `json:"started_at"`
+	Store     StorePlace `json:"store"`
+
+	// Type Example: holdfast-qualification-v1
+	Type string `json:"type"`
+}
+
+// QualificationSummary defines model for QualificationSummary.
+type QualificationSummary struct {
+	Build       string    `json:"build"`
+	Passed      bool      `json:"passed"`
+	QualifiedAt time.Time `json:"qualified_at"`
+
+	// ReportHash A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	ReportHash Sha256 `json:"report_hash"`
+}
+
+// Qualifications defines model for Qualifications.
+type Qualifications struct {
+	Qualifications []QualificationSummary `json:"qualifications"`
+}
+
+// QualifiedMovement What a small migration moved, and how fast its slowest pass and its fastest were.
+type QualifiedMovement struct {
+	Bodies               int64 `json:"bodies"`
+	Bytes                int64 `json:"bytes"`
+	HighBytesPerSecond   int64 `json:"high_bytes_per_second"`
+	HighRecordsPerMinute int64 `json:"high_records_per_minute"`
+	LowBytesPerSecond    int64 `json:"low_bytes_per_second"`
+	LowRecordsPerMinute  int64 `json:"low_records_per_minute"`
+	Milliseconds         int64 `json:"milliseconds"`
+	Records              int64 `json:"records"`
+}
+
+// QualifiedPromise defines model for QualifiedPromise.
+type QualifiedPromise struct {
+	// Detail What was seen; why it failed.
+	Detail  string `json:"detail"`
+	Passed  bool   `json:"passed"`
+	Promise string `json:"promise"`
+}
+
+// ReadCollection defines model for ReadCollection.
+type ReadCollection struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+	Sections   []SectionName  `json:"sections"`
+}
+
+// ReadLimits What bounds the reading of one phase.
+type ReadLimits struct {
+	// Attempts Of one request.
+	//
+	// Example: 3
+	Attempts int `json:"attempts"`
+
+	// PageRecords Sections of one page of the export.
+	//
+	// Example: 32
+	PageRecords int `json:"page_records"`
+
+	// PhaseSeconds Example: 600
+	PhaseSeconds int `json:"phase_seconds"`
+
+	// Points Reads of one record.
+	//
+	// Example: 128
+	Points int `json:"points"`
+
+	// RequestSeconds For each attempt.
+	//
+	// Example: 30
+	RequestSeconds int `json:"request_seconds"`
+
+	// ResponseBytes Example: 16777216
+	ResponseBytes int64 `json:"response_bytes"`
+}
+
+// ReadOutcome `read`: every body had the length and the digest that was said; `absent`: the record isn't
+// there; `unavailable`: a body can't be had; `wrong`: a body came that isn't its digest's;
+// `unanswered`, within the limits.
+type ReadOutcome string
+
 // Readiness defines model for Readiness.
 type Readiness struct {
 	Checks []Check `json:"checks"`
@@ -2425,6 +3580,18 @@ type Receipt struct {
 	//
 	// Example: 3
 	Revision int64 `json:"revision"`
+}
+
+// ReclaimableBytes What could become free for other rows of the same tables. No file shrinks by it.
+type ReclaimableBytes struct {
+	// DeadBytes An estimate, of the whole database.
+	DeadBytes int64 `json:"dead_bytes"`
+
+	// FileBytes Of the tables of bodies, with their indexes, of the whole database.
+	FileBytes int64 `json:"file_bytes"`
+
+	// LogicalBytes This migration's bodies.
+	LogicalBytes int64 `json:"logical_bytes"`
 }
 
 // Record defines model for Record.
@@ -2475,6 +3642,16 @@ type RecordCount struct {
 //
 // Example: 1
 type RecordFormat = int16
+
+// RecordName defines model for RecordName.
+type RecordName struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+	Key        string         `json:"key"`
+}
 
 // RecordPage defines model for RecordPage.
 type RecordPage struct {
@@ -2628,10 +3805,102 @@ type RevocationRequest struct {
 	TokenTypeHint *string `json:"token_type_hint,omitempty"`
 }
 
+// Runtime What the process that answers runs on.
+type Runtime struct {
+	Build     string             `json:"build"`
+	Databases []DatabaseIdentity `json:"databases"`
+	Store     *StorePlace        `json:"store,omitempty"`
+}
+
 // Scopes The most that a token may be granted.
 //
 // Example: ["identity:read","identity:write"]
 type Scopes = []string
+
+// ScrubBudget Without one, 24 hours.
+type ScrubBudget struct {
+	Bodies          *int64 `json:"bodies,omitempty"`
+	Bytes           *int64 `json:"bytes,omitempty"`
+	DurationSeconds *int64 `json:"duration_seconds,omitempty"`
+}
+
+// ScrubFinding defines model for ScrubFinding.
+type ScrubFinding struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+
+	// Digest A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest Sha256 `json:"digest"`
+	Key    string `json:"key"`
+	Length int64  `json:"length"`
+
+	// Reason `corrupt`, `missing` or `unreachable`.
+	Reason string `json:"reason"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section SectionName `json:"section"`
+}
+
+// ScrubProgress defines model for ScrubProgress.
+type ScrubProgress struct {
+	// Bodies That were read.
+	Bodies int64 `json:"bodies"`
+
+	// Budget Without one, 24 hours.
+	Budget ScrubBudget `json:"budget"`
+	Bytes  int64       `json:"bytes"`
+
+	// Changed Published anew or moved, while they were read.
+	Changed int64 `json:"changed"`
+
+	// Collection Where it is. All before it were read.
+	Collection *string `json:"collection,omitempty"`
+
+	// Continues The report behind which it goes on; absent where it began at the beginning.
+	Continues *string `json:"continues,omitempty"`
+
+	// Corrupt Other bytes stand where a body belongs.
+	Corrupt int64 `json:"corrupt"`
+
+	// Counted Whether the totals are known.
+	Counted bool `json:"counted"`
+
+	// Covered It came to the end.
+	Covered bool `json:"covered"`
+
+	// FirstUnreached The first 100 that are unreachable.
+	FirstUnreached []ScrubFinding `json:"first_unreached"`
+
+	// FirstWrong The first 100 that are corrupt or missing.
+	FirstWrong []ScrubFinding `json:"first_wrong"`
+	Key        *string        `json:"key,omitempty"`
+
+	// Missing Nothing stands there.
+	Missing  int64   `json:"missing"`
+	OfBodies int64   `json:"of_bodies"`
+	OfBytes  int64   `json:"of_bytes"`
+	Section  *string `json:"section,omitempty"`
+
+	// Sections That were looked at, tombstones too.
+	Sections int64 `json:"sections"`
+
+	// Spent Which bound of the budget ended it, `bodies`, `bytes` or `time`; absent unless one did.
+	Spent *string `json:"spent,omitempty"`
+
+	// Stopped It has stopped the migration.
+	Stopped bool `json:"stopped"`
+
+	// Unreachable The object store didn't say.
+	Unreachable int64 `json:"unreachable"`
+}
 
 // SectionBody defines model for SectionBody.
 type SectionBody struct {
@@ -2668,10 +3937,54 @@ type SectionChange struct {
 	Section SectionName `json:"section"`
 }
 
+// SectionCount defines model for SectionCount.
+type SectionCount struct {
+	Bytes        int64 `json:"bytes"`
+	LiveSections int64 `json:"live_sections"`
+	Records      int64 `json:"records"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section    SectionName `json:"section"`
+	Tombstones int64       `json:"tombstones"`
+}
+
+// SectionDefect defines model for SectionDefect.
+type SectionDefect struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection CollectionName `json:"collection"`
+	Key        string         `json:"key"`
+
+	// Reason Example: length_mismatch
+	Reason string `json:"reason"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section SectionName `json:"section"`
+}
+
 // SectionName 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
 //
 // Example: items
 type SectionName = string
+
+// SectionTotals defines model for SectionTotals.
+type SectionTotals struct {
+	// Bytes Of bodies.
+	Bytes int64 `json:"bytes"`
+
+	// LiveSections As many bodies.
+	LiveSections int64 `json:"live_sections"`
+	Records      int64 `json:"records"`
+	Tombstones   int64 `json:"tombstones"`
+}
 
 // Sections By name, those that are written.
 type Sections map[string]SectionBody
@@ -2680,6 +3993,20 @@ type Sections map[string]SectionBody
 type SetStorage struct {
 	// RecordFormat 1 changes nothing, and is refused once it was 2.
 	RecordFormat int16 `json:"record_format"`
+}
+
+// Sha256 A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+//
+// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+type Sha256 = string
+
+// SizeBucket defines model for SizeBucket.
+type SizeBucket struct {
+	Bodies int64 `json:"bodies"`
+	Bytes  int64 `json:"bytes"`
+
+	// UpToBytes And of more than the bucket before; -1 for the last, which has no end.
+	UpToBytes int64 `json:"up_to_bytes"`
 }
 
 // Snapshot defines model for Snapshot.
@@ -2777,6 +4104,58 @@ type Storage struct {
 	RecordFormat RecordFormat `json:"record_format"`
 }
 
+// StorageGrowth defines model for StorageGrowth.
+type StorageGrowth struct {
+	SQLBytes     int64 `json:"sql_bytes"`
+	StoreBytes   int64 `json:"store_bytes"`
+	StoreObjects int64 `json:"store_objects"`
+}
+
+// StorePlace defines model for StorePlace.
+type StorePlace struct {
+	Bucket   string `json:"bucket"`
+	Endpoint string `json:"endpoint"`
+	Prefix   string `json:"prefix"`
+}
+
+// StorePrice In US dollars.
+type StorePrice struct {
+	// LeastOnce For requests.
+	LeastOnce float64 `json:"least_once"`
+	MostOnce  float64 `json:"most_once"`
+
+	// Prices What the object store charges, in US dollars; R2's list prices without it.
+	Prices        StorePrices `json:"prices"`
+	StorageAMonth float64     `json:"storage_a_month"`
+}
+
+// StorePrices What the object store charges, in US dollars; R2's list prices without it.
+type StorePrices struct {
+	// ClassAPerMillion Requests that change something.
+	//
+	// Example: 4.5
+	ClassAPerMillion float64 `json:"class_a_per_million"`
+
+	// ClassBPerMillion Requests that read.
+	//
+	// Example: 0.36
+	ClassBPerMillion float64 `json:"class_b_per_million"`
+
+	// StoragePerGbMonth A GB is 10^9 bytes.
+	//
+	// Example: 0.015
+	StoragePerGbMonth float64 `json:"storage_per_gb_month"`
+}
+
+// StoreRequests What the object store is asked, retries aside: at least one of each for every distinct body,
+// at most for every live one.
+type StoreRequests struct {
+	LeastGets int64 `json:"least_gets"`
+	LeastPuts int64 `json:"least_puts"`
+	MostGets  int64 `json:"most_gets"`
+	MostPuts  int64 `json:"most_puts"`
+}
+
 // StoredReceipt Exactly one of the two.
 type StoredReceipt struct {
 	Completion  *Completion `json:"completion,omitempty"`
@@ -2855,6 +4234,21 @@ type Tenant struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
+// TenantMigrationStatus defines model for TenantMigrationStatus.
+type TenantMigrationStatus struct {
+	Migration Migration         `json:"migration"`
+	Progress  MigrationProgress `json:"progress"`
+
+	// Reports Baselines, rechecks and scrubs, without what they read.
+	Reports []MigrationReport `json:"reports"`
+
+	// Runs The newest first, at most 20.
+	Runs []MigrationRun `json:"runs"`
+
+	// Transitions All that it has made, the first first.
+	Transitions []MigrationTransition `json:"transitions"`
+}
+
 // TenantPage defines model for TenantPage.
 type TenantPage struct {
 	// NextCursor Where the next page begins; absent on the last.
@@ -2918,6 +4312,123 @@ type UserCodeCount struct {
 
 	// Past That have expired.
 	Past int64 `json:"past"`
+}
+
+// Verification defines model for Verification.
+type Verification struct {
+	// Collections Of each, one page of each section's export is to be read.
+	Collections []ReadCollection `json:"collections"`
+
+	// CoveredCollections How many the migration covers.
+	CoveredCollections int `json:"covered_collections"`
+
+	// Expected What the process that answers runs on.
+	Expected Runtime `json:"expected"`
+
+	// Limits What bounds the reading of one phase.
+	Limits ReadLimits `json:"limits"`
+
+	// Points Records that the baseline read, and that are to be read; none for a baseline.
+	Points []RecordName    `json:"points"`
+	Report MigrationReport `json:"report"`
+	Token  Token           `json:"token"`
+}
+
+// VerificationCoverage How much was read, of how much.
+type VerificationCoverage struct {
+	Bodies      int   `json:"bodies"`
+	Bytes       int64 `json:"bytes"`
+	Collections int   `json:"collections"`
+
+	// Compared Sections that the baseline had too.
+	Compared int `json:"compared"`
+
+	// Newer Of these, that were published since.
+	Newer         int `json:"newer"`
+	OfCollections int `json:"of_collections"`
+	OfPages       int `json:"of_pages"`
+	Pages         int `json:"pages"`
+	Points        int `json:"points"`
+
+	// Records Different ones.
+	Records int `json:"records"`
+
+	// Tombstones Of these, that were deleted since.
+	Tombstones int `json:"tombstones"`
+}
+
+// VerificationFinding defines model for VerificationFinding.
+type VerificationFinding struct {
+	// Collection 1 to 200 of `a-z`, `0-9`, `.`, `_`, `-` and `:`, beginning with a letter or a digit.
+	//
+	//
+	// Example: orders
+	Collection *CollectionName `json:"collection,omitempty"`
+
+	// Is A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Is       *Sha256 `json:"is,omitempty"`
+	Key      *string `json:"key,omitempty"`
+	Reason   string  `json:"reason"`
+	Revision *int64  `json:"revision,omitempty"`
+
+	// Section 1 to 64 of `a-z`, `0-9`, `.`, `_` and `-`, beginning with a letter or a digit.
+	//
+	//
+	// Example: items
+	Section *SectionName `json:"section,omitempty"`
+
+	// Was A SHA-256 in hexadecimal; of a plan, an envelope or a report, that of its canonical JSON (RFC 8785).
+	//
+	// Example: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Was *Sha256 `json:"was,omitempty"`
+}
+
+// VerificationReport What a reader saw. Never a content.
+type VerificationReport struct {
+	// Bodies That were hashed.
+	Bodies int `json:"bodies"`
+
+	// Bytes Of these.
+	Bytes   int64     `json:"bytes"`
+	EndedAt time.Time `json:"ended_at"`
+
+	// Limits Those that were reached; `phase`, `attempts`, `response`.
+	Limits []string    `json:"limits"`
+	Pages  []PageRead  `json:"pages"`
+	Points []PointRead `json:"points"`
+
+	// Requests Attempts, all told.
+	Requests  int       `json:"requests"`
+	StartedAt time.Time `json:"started_at"`
+}
+
+// VerificationVerdict About what was covered. A sample proves nothing of the rest.
+type VerificationVerdict struct {
+	// Coverage How much was read, of how much.
+	Coverage VerificationCoverage `json:"coverage"`
+
+	// Findings The first 100 of what is wrong.
+	Findings []VerificationFinding `json:"findings"`
+
+	// Limits Those that were reached.
+	Limits []string `json:"limits"`
+
+	// Missing The first 100 of what keeps it from being complete.
+	Missing []VerificationFinding `json:"missing"`
+
+	// Newer The first 100 that were published or deleted since the baseline.
+	Newer []VerificationFinding `json:"newer"`
+
+	// Outcome `passed`, `failed` (a recheck stops the migration) or `incomplete` (nothing changes; it may be done again).
+	Outcome string `json:"outcome"`
+
+	// State The migration's, behind it.
+	State string `json:"state"`
+
+	// Wrong All of them.
+	Wrong int `json:"wrong"`
 }
 
 // Violation It names rows by ids and buckets, and holds nothing personal.
@@ -3049,10 +4560,16 @@ type ChangeID = ID
 // Cursor defines model for Cursor.
 type Cursor = string
 
+// DeferredID defines model for DeferredId.
+type DeferredID = string
+
 // DeviceID A UUID (RFC 9562) in lower case.
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type DeviceID = ID
+
+// EnvelopeHash defines model for EnvelopeHash.
+type EnvelopeHash = string
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
@@ -3071,6 +4588,9 @@ type KeyID = ID
 // Limit defines model for Limit.
 type Limit = int64
 
+// MigrationID defines model for MigrationId.
+type MigrationID = string
+
 // OperatorID A UUID (RFC 9562) in lower case.
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
@@ -3084,10 +4604,19 @@ type OptionalHoldfastLease = HoldfastLease
 // OptionalIfMatch defines model for OptionalIfMatch.
 type OptionalIfMatch = string
 
+// PlanHash defines model for PlanHash.
+type PlanHash = string
+
 // PrincipalID A UUID (RFC 9562) in lower case.
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type PrincipalID = ID
+
+// QualificationHash defines model for QualificationHash.
+type QualificationHash = string
+
+// ReportID defines model for ReportId.
+type ReportID = string
 
 // SnapshotID defines model for SnapshotId.
 type SnapshotID = string
@@ -3345,6 +4874,22 @@ type ListEventsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListMigrationsParams defines parameters for ListMigrations.
+type ListMigrationsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// RequestMigrationParams defines parameters for RequestMigration.
+type RequestMigrationParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListOperatorsParams defines parameters for ListOperators.
 type ListOperatorsParams struct {
 	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
@@ -3377,6 +4922,12 @@ type CreateOperatorAPIKeyParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListQualificationsParams defines parameters for ListQualifications.
+type ListQualificationsParams struct {
+	// Build Only those of this build.
+	Build *string `form:"build,omitempty" json:"build,omitempty"`
+}
+
 // ListTenantsParams defines parameters for ListTenants.
 type ListTenantsParams struct {
 	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
@@ -3404,6 +4955,22 @@ type ListClientsParams struct {
 
 // CreateClientParams defines parameters for CreateClient.
 type CreateClientParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListTenantMigrationsParams defines parameters for ListTenantMigrations.
+type ListTenantMigrationsParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// RequestTenantMigrationParams defines parameters for RequestTenantMigration.
+type RequestTenantMigrationParams struct {
 	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
 	// to create. It lives as long as what it made.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
@@ -3580,6 +5147,9 @@ type PatchDeviceApplicationMergePatchPlusJSONRequestBody = DevicePatch
 // RenewLeasesJSONRequestBody defines body for RenewLeases for application/json ContentType.
 type RenewLeasesJSONRequestBody = LeaseRenewals
 
+// RequestMigrationJSONRequestBody defines body for RequestMigration for application/json ContentType.
+type RequestMigrationJSONRequestBody = NewMigration
+
 // AuthorizeDeviceFormdataRequestBody defines body for AuthorizeDevice for application/x-www-form-urlencoded ContentType.
 type AuthorizeDeviceFormdataRequestBody = DeviceAuthorizationRequest
 
@@ -3603,6 +5173,48 @@ type CreateClientJSONRequestBody = NewPublicClient
 
 // OpenIdentityJSONRequestBody defines body for OpenIdentity for application/json ContentType.
 type OpenIdentityJSONRequestBody = OpenIdentity
+
+// RequestTenantMigrationJSONRequestBody defines body for RequestTenantMigration for application/json ContentType.
+type RequestTenantMigrationJSONRequestBody = NewTenantMigration
+
+// ActivateMigrationJSONRequestBody defines body for ActivateMigration for application/json ContentType.
+type ActivateMigrationJSONRequestBody = NamedPlan
+
+// ApproveMigrationJSONRequestBody defines body for ApproveMigration for application/json ContentType.
+type ApproveMigrationJSONRequestBody = MigrationApproval
+
+// LowerMigrationCapsJSONRequestBody defines body for LowerMigrationCaps for application/json ContentType.
+type LowerMigrationCapsJSONRequestBody = LowerMigrationCaps
+
+// CloseMigrationJSONRequestBody defines body for CloseMigration for application/json ContentType.
+type CloseMigrationJSONRequestBody = CloseMigration
+
+// PauseMigrationJSONRequestBody defines body for PauseMigration for application/json ContentType.
+type PauseMigrationJSONRequestBody = NamedPlan
+
+// PreviewMigrationJSONRequestBody defines body for PreviewMigration for application/json ContentType.
+type PreviewMigrationJSONRequestBody = NewMigrationPlan
+
+// RequalifyMigrationJSONRequestBody defines body for RequalifyMigration for application/json ContentType.
+type RequalifyMigrationJSONRequestBody = NamedEnvelope
+
+// PreviewRequalificationJSONRequestBody defines body for PreviewRequalification for application/json ContentType.
+type PreviewRequalificationJSONRequestBody = NewRequalification
+
+// ResumeMigrationJSONRequestBody defines body for ResumeMigration for application/json ContentType.
+type ResumeMigrationJSONRequestBody = NamedPlan
+
+// RunMigrationJSONRequestBody defines body for RunMigration for application/json ContentType.
+type RunMigrationJSONRequestBody = NamedPlan
+
+// ScrubMigrationJSONRequestBody defines body for ScrubMigration for application/json ContentType.
+type ScrubMigrationJSONRequestBody = NewScrub
+
+// EndVerificationJSONRequestBody defines body for EndVerification for application/json ContentType.
+type EndVerificationJSONRequestBody = VerificationReport
+
+// BeginVerificationJSONRequestBody defines body for BeginVerification for application/json ContentType.
+type BeginVerificationJSONRequestBody = NewVerification
 
 // CreatePrincipalJSONRequestBody defines body for CreatePrincipal for application/json ContentType.
 type CreatePrincipalJSONRequestBody = NewPrincipal
@@ -3822,6 +5434,9 @@ type ServerInterface interface {
 	// GetSnapshot Get a snapshot, and where to download it from
 	// (GET /v1/collections/{collection}/snapshots/{snapshot_id})
 	GetSnapshot(ctx echo.Context, collection CollectionName, snapshotID SnapshotID, params GetSnapshotParams) error
+	// ListDeployments The processes that are alive, and what this one runs on
+	// (GET /v1/deployments)
+	ListDeployments(ctx echo.Context) error
 	// ApproveDevice Let in the device that shows a user code
 	// (POST /v1/device-codes/approve)
 	ApproveDevice(ctx echo.Context) error
@@ -3852,6 +5467,15 @@ type ServerInterface interface {
 	// RenewLeases Renew many leases
 	// (POST /v1/leases/renew)
 	RenewLeases(ctx echo.Context) error
+	// ListMigrations List migrations
+	// (GET /v1/migrations)
+	ListMigrations(ctx echo.Context, params ListMigrationsParams) error
+	// RequestMigration Ask for the bodies to be moved to the object store
+	// (POST /v1/migrations)
+	RequestMigration(ctx echo.Context, params RequestMigrationParams) error
+	// GetMigration See how a migration goes
+	// (GET /v1/migrations/{migration_id})
+	GetMigration(ctx echo.Context, migrationID MigrationID) error
 	// AuthorizeDevice Begin the login of a device
 	// (POST /v1/oauth/device_authorization)
 	AuthorizeDevice(ctx echo.Context) error
@@ -3879,6 +5503,12 @@ type ServerInterface interface {
 	// CreateOperatorAPIKey Create an operator's API key
 	// (POST /v1/operators/{operator_id}/api-keys)
 	CreateOperatorAPIKey(ctx echo.Context, operatorID OperatorID, params CreateOperatorAPIKeyParams) error
+	// ListQualifications List qualifications
+	// (GET /v1/qualifications)
+	ListQualifications(ctx echo.Context, params ListQualificationsParams) error
+	// GetQualification Get a qualification's report
+	// (GET /v1/qualifications/{report_hash})
+	GetQualification(ctx echo.Context, reportHash QualificationHash) error
 	// ListSweeps The sweeps' progress
 	// (GET /v1/sweeps)
 	ListSweeps(ctx echo.Context) error
@@ -3912,6 +5542,75 @@ type ServerInterface interface {
 	// GetIdentityReport Verify a tenant's directory
 	// (GET /v1/tenants/{tenant_id}/identity/report)
 	GetIdentityReport(ctx echo.Context, tenantID TenantID) error
+	// ListTenantMigrations List a tenant's migrations
+	// (GET /v1/tenants/{tenant_id}/migrations)
+	ListTenantMigrations(ctx echo.Context, tenantID TenantID, params ListTenantMigrationsParams) error
+	// RequestTenantMigration Ask for a migration of a tenant
+	// (POST /v1/tenants/{tenant_id}/migrations)
+	RequestTenantMigration(ctx echo.Context, tenantID TenantID, params RequestTenantMigrationParams) error
+	// GetTenantMigration See how a tenant's migration goes
+	// (GET /v1/tenants/{tenant_id}/migrations/{migration_id})
+	GetTenantMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// AbortMigration Give a migration up before it is activated
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort)
+	AbortMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// ActivateMigration Activate an approved plan, for good
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/activate)
+	ActivateMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// ApproveMigration Approve a plan, an envelope, or going on
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/approve)
+	ApproveMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// LowerMigrationCaps Lower the caps of a pass
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/caps)
+	LowerMigrationCaps(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// CloseMigration Close a verified migration
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/close)
+	CloseMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// ListDeferred List the sections that could not be moved
+	// (GET /v1/tenants/{tenant_id}/migrations/{migration_id}/deferred)
+	ListDeferred(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// RetryDeferred Have a section tried again
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/deferred/{deferred_id}/retry)
+	RetryDeferred(ctx echo.Context, tenantID TenantID, migrationID MigrationID, deferredID DeferredID) error
+	// GetMigrationDrift Hold a plan against what is so now
+	// (GET /v1/tenants/{tenant_id}/migrations/{migration_id}/drift)
+	GetMigrationDrift(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// GetMigrationEnvelope Get an envelope
+	// (GET /v1/tenants/{tenant_id}/migrations/{migration_id}/envelopes/{envelope_hash})
+	GetMigrationEnvelope(ctx echo.Context, tenantID TenantID, migrationID MigrationID, envelopeHash EnvelopeHash) error
+	// PauseMigration Pause a migration
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/pause)
+	PauseMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// GetMigrationPlan Get a plan
+	// (GET /v1/tenants/{tenant_id}/migrations/{migration_id}/plans/{plan_hash})
+	GetMigrationPlan(ctx echo.Context, tenantID TenantID, migrationID MigrationID, planHash PlanHash) error
+	// PreviewMigration Plan a migration
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/preview)
+	PreviewMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// GetMigrationReport Get a baseline, a recheck or a scrub
+	// (GET /v1/tenants/{tenant_id}/migrations/{migration_id}/reports/{report_id})
+	GetMigrationReport(ctx echo.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID) error
+	// RequalifyMigration Carry a migration over to another build
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify)
+	RequalifyMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// PreviewRequalification Plan to carry a migration over to another build
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify-preview)
+	PreviewRequalification(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// ResumeMigration Let a paused or stopped migration go on
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/resume)
+	ResumeMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// RunMigration Move bodies, for a while
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/run)
+	RunMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// ScrubMigration Have every moved body read and hashed
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/scrub)
+	ScrubMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
+	// EndVerification Hand in what a verification found
+	// (PUT /v1/tenants/{tenant_id}/migrations/{migration_id}/verifications/{report_id})
+	EndVerification(ctx echo.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID) error
+	// BeginVerification Begin a verification
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/verify)
+	BeginVerification(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error
 	// ListPrincipals List a tenant's principals
 	// (GET /v1/tenants/{tenant_id}/principals)
 	ListPrincipals(ctx echo.Context, tenantID TenantID, params ListPrincipalsParams) error
@@ -5187,6 +6886,15 @@ func (w *ServerInterfaceWrapper) GetSnapshot(ctx echo.Context) error {
 	return err
 }
 
+// ListDeployments converts echo context to params.
+func (w *ServerInterfaceWrapper) ListDeployments(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListDeployments(ctx)
+	return err
+}
+
 // ApproveDevice converts echo context to params.
 func (w *ServerInterfaceWrapper) ApproveDevice(ctx echo.Context) error {
 	var err error
@@ -5374,6 +7082,76 @@ func (w *ServerInterfaceWrapper) RenewLeases(ctx echo.Context) error {
 	return err
 }
 
+// ListMigrations converts echo context to params.
+func (w *ServerInterfaceWrapper) ListMigrations(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMigrationsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListMigrations(ctx, params)
+	return err
+}
+
+// RequestMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) RequestMigration(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RequestMigrationParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RequestMigration(ctx, params)
+	return err
+}
+
+// GetMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) GetMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetMigration(ctx, migrationID)
+	return err
+}
+
 // AuthorizeDevice converts echo context to params.
 func (w *ServerInterfaceWrapper) AuthorizeDevice(ctx echo.Context) error {
 	var err error
@@ -5552,6 +7330,40 @@ func (w *ServerInterfaceWrapper) CreateOperatorAPIKey(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.CreateOperatorAPIKey(ctx, operatorID, params)
+	return err
+}
+
+// ListQualifications converts echo context to params.
+func (w *ServerInterfaceWrapper) ListQualifications(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListQualificationsParams
+	// ------------- Optional query parameter "build" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "build", ctx.QueryParams(), &params.Build, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter build: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListQualifications(ctx, params)
+	return err
+}
+
+// GetQualification converts echo context to params.
+func (w *ServerInterfaceWrapper) GetQualification(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "report_hash" -------------
+	var reportHash QualificationHash
+
+	err = runtime.BindStyledParameterWithOptions("simple", "report_hash", ctx.Param("report_hash"), &reportHash, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter report_hash: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetQualification(ctx, reportHash)
 	return err
 }
 
@@ -5795,6 +7607,618 @@ func (w *ServerInterfaceWrapper) GetIdentityReport(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetIdentityReport(ctx, tenantID)
+	return err
+}
+
+// ListTenantMigrations converts echo context to params.
+func (w *ServerInterfaceWrapper) ListTenantMigrations(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListTenantMigrationsParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListTenantMigrations(ctx, tenantID, params)
+	return err
+}
+
+// RequestTenantMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) RequestTenantMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RequestTenantMigrationParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RequestTenantMigration(ctx, tenantID, params)
+	return err
+}
+
+// GetTenantMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) GetTenantMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetTenantMigration(ctx, tenantID, migrationID)
+	return err
+}
+
+// AbortMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) AbortMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.AbortMigration(ctx, tenantID, migrationID)
+	return err
+}
+
+// ActivateMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) ActivateMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ActivateMigration(ctx, tenantID, migrationID)
+	return err
+}
+
+// ApproveMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) ApproveMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ApproveMigration(ctx, tenantID, migrationID)
+	return err
+}
+
+// LowerMigrationCaps converts echo context to params.
+func (w *ServerInterfaceWrapper) LowerMigrationCaps(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.LowerMigrationCaps(ctx, tenantID, migrationID)
+	return err
+}
+
+// CloseMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) CloseMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CloseMigration(ctx, tenantID, migrationID)
+	return err
+}
+
+// ListDeferred converts echo context to params.
+func (w *ServerInterfaceWrapper) ListDeferred(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListDeferred(ctx, tenantID, migrationID)
+	return err
+}
+
+// RetryDeferred converts echo context to params.
+func (w *ServerInterfaceWrapper) RetryDeferred(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// ------------- Path parameter "deferred_id" -------------
+	var deferredID DeferredID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "deferred_id", ctx.Param("deferred_id"), &deferredID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter deferred_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RetryDeferred(ctx, tenantID, migrationID, deferredID)
+	return err
+}
+
+// GetMigrationDrift converts echo context to params.
+func (w *ServerInterfaceWrapper) GetMigrationDrift(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetMigrationDrift(ctx, tenantID, migrationID)
+	return err
+}
+
+// GetMigrationEnvelope converts echo context to params.
+func (w *ServerInterfaceWrapper) GetMigrationEnvelope(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// ------------- Path parameter "envelope_hash" -------------
+	var envelopeHash EnvelopeHash
+
+	err = runtime.BindStyledParameterWithOptions("simple", "envelope_hash", ctx.Param("envelope_hash"), &envelopeHash, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter envelope_hash: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetMigrationEnvelope(ctx, tenantID, migrationID, envelopeHash)
+	return err
+}
+
+// PauseMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) PauseMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PauseMigration(ctx, tenantID, migrationID)
+	return err
+}
+
+// GetMigrationPlan converts echo context to params.
+func (w *ServerInterfaceWrapper) GetMigrationPlan(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// ------------- Path parameter "plan_hash" -------------
+	var planHash PlanHash
+
+	err = runtime.BindStyledParameterWithOptions("simple", "plan_hash", ctx.Param("plan_hash"), &planHash, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter plan_hash: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetMigrationPlan(ctx, tenantID, migrationID, planHash)
+	return err
+}
+
+// PreviewMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) PreviewMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PreviewMigration(ctx, tenantID, migrationID)
+	return err
+}
+
+// GetMigrationReport converts echo context to params.
+func (w *ServerInterfaceWrapper) GetMigrationReport(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// ------------- Path parameter "report_id" -------------
+	var reportID ReportID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "report_id", ctx.Param("report_id"), &reportID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter report_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetMigrationReport(ctx, tenantID, migrationID, reportID)
+	return err
+}
+
+// RequalifyMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) RequalifyMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RequalifyMigration(ctx, tenantID, migrationID)
+	return err
+}
+
+// PreviewRequalification converts echo context to params.
+func (w *ServerInterfaceWrapper) PreviewRequalification(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PreviewRequalification(ctx, tenantID, migrationID)
+	return err
+}
+
+// ResumeMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) ResumeMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ResumeMigration(ctx, tenantID, migrationID)
+	return err
+}
+
+// RunMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) RunMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.RunMigration(ctx, tenantID, migrationID)
+	return err
+}
+
+// ScrubMigration converts echo context to params.
+func (w *ServerInterfaceWrapper) ScrubMigration(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ScrubMigration(ctx, tenantID, migrationID)
+	return err
+}
+
+// EndVerification converts echo context to params.
+func (w *ServerInterfaceWrapper) EndVerification(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// ------------- Path parameter "report_id" -------------
+	var reportID ReportID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "report_id", ctx.Param("report_id"), &reportID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter report_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.EndVerification(ctx, tenantID, migrationID, reportID)
+	return err
+}
+
+// BeginVerification converts echo context to params.
+func (w *ServerInterfaceWrapper) BeginVerification(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "migration_id" -------------
+	var migrationID MigrationID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "migration_id", ctx.Param("migration_id"), &migrationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter migration_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.BeginVerification(ctx, tenantID, migrationID)
 	return err
 }
 
@@ -6597,6 +9021,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/collections/:collection/snapshots", wrapper.ListSnapshots, options.OperationMiddlewares["listSnapshots"]...)
 	router.POST(options.BaseURL+"/v1/collections/:collection/snapshots", wrapper.RequestSnapshot, options.OperationMiddlewares["requestSnapshot"]...)
 	router.GET(options.BaseURL+"/v1/collections/:collection/snapshots/:snapshot_id", wrapper.GetSnapshot, options.OperationMiddlewares["getSnapshot"]...)
+	router.GET(options.BaseURL+"/v1/deployments", wrapper.ListDeployments, options.OperationMiddlewares["listDeployments"]...)
 	router.POST(options.BaseURL+"/v1/device-codes/approve", wrapper.ApproveDevice, options.OperationMiddlewares["approveDevice"]...)
 	router.POST(options.BaseURL+"/v1/device-codes/deny", wrapper.DenyDevice, options.OperationMiddlewares["denyDevice"]...)
 	router.POST(options.BaseURL+"/v1/device-codes/lookup", wrapper.LookupDeviceCode, options.OperationMiddlewares["lookupDeviceCode"]...)
@@ -6607,6 +9032,9 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/identity/events", wrapper.ListEvents, options.OperationMiddlewares["listEvents"]...)
 	router.GET(options.BaseURL+"/v1/identity/recovery", wrapper.GetRecovery, options.OperationMiddlewares["getRecovery"]...)
 	router.POST(options.BaseURL+"/v1/leases/renew", wrapper.RenewLeases, options.OperationMiddlewares["renewLeases"]...)
+	router.GET(options.BaseURL+"/v1/migrations", wrapper.ListMigrations, options.OperationMiddlewares["listMigrations"]...)
+	router.POST(options.BaseURL+"/v1/migrations", wrapper.RequestMigration, options.OperationMiddlewares["requestMigration"]...)
+	router.GET(options.BaseURL+"/v1/migrations/:migration_id", wrapper.GetMigration, options.OperationMiddlewares["getMigration"]...)
 	router.POST(options.BaseURL+"/v1/oauth/device_authorization", wrapper.AuthorizeDevice, options.OperationMiddlewares["authorizeDevice"]...)
 	router.POST(options.BaseURL+"/v1/oauth/revoke", wrapper.RevokeToken, options.OperationMiddlewares["revokeToken"]...)
 	router.POST(options.BaseURL+"/v1/oauth/token", wrapper.CreateToken, options.OperationMiddlewares["createToken"]...)
@@ -6616,6 +9044,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/operators/:operator_id", wrapper.DisableOperator, options.OperationMiddlewares["disableOperator"]...)
 	router.GET(options.BaseURL+"/v1/operators/:operator_id/api-keys", wrapper.ListOperatorAPIKeys, options.OperationMiddlewares["listOperatorApiKeys"]...)
 	router.POST(options.BaseURL+"/v1/operators/:operator_id/api-keys", wrapper.CreateOperatorAPIKey, options.OperationMiddlewares["createOperatorApiKey"]...)
+	router.GET(options.BaseURL+"/v1/qualifications", wrapper.ListQualifications, options.OperationMiddlewares["listQualifications"]...)
+	router.GET(options.BaseURL+"/v1/qualifications/:report_hash", wrapper.GetQualification, options.OperationMiddlewares["getQualification"]...)
 	router.GET(options.BaseURL+"/v1/sweeps", wrapper.ListSweeps, options.OperationMiddlewares["listSweeps"]...)
 	router.POST(options.BaseURL+"/v1/sweeps/:kind/run", wrapper.RunSweep, options.OperationMiddlewares["runSweep"]...)
 	router.GET(options.BaseURL+"/v1/tenants", wrapper.ListTenants, options.OperationMiddlewares["listTenants"]...)
@@ -6627,6 +9057,29 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/clients/:client_id", wrapper.DisableClient, options.OperationMiddlewares["disableClient"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/identity/open", wrapper.OpenIdentity, options.OperationMiddlewares["openIdentity"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/identity/report", wrapper.GetIdentityReport, options.OperationMiddlewares["getIdentityReport"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/migrations", wrapper.ListTenantMigrations, options.OperationMiddlewares["listTenantMigrations"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations", wrapper.RequestTenantMigration, options.OperationMiddlewares["requestTenantMigration"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id", wrapper.GetTenantMigration, options.OperationMiddlewares["getTenantMigration"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/abort", wrapper.AbortMigration, options.OperationMiddlewares["abortMigration"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/activate", wrapper.ActivateMigration, options.OperationMiddlewares["activateMigration"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/approve", wrapper.ApproveMigration, options.OperationMiddlewares["approveMigration"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/caps", wrapper.LowerMigrationCaps, options.OperationMiddlewares["lowerMigrationCaps"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/close", wrapper.CloseMigration, options.OperationMiddlewares["closeMigration"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/deferred", wrapper.ListDeferred, options.OperationMiddlewares["listDeferred"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/deferred/:deferred_id/retry", wrapper.RetryDeferred, options.OperationMiddlewares["retryDeferred"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/drift", wrapper.GetMigrationDrift, options.OperationMiddlewares["getMigrationDrift"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/envelopes/:envelope_hash", wrapper.GetMigrationEnvelope, options.OperationMiddlewares["getMigrationEnvelope"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/pause", wrapper.PauseMigration, options.OperationMiddlewares["pauseMigration"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/plans/:plan_hash", wrapper.GetMigrationPlan, options.OperationMiddlewares["getMigrationPlan"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/preview", wrapper.PreviewMigration, options.OperationMiddlewares["previewMigration"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/reports/:report_id", wrapper.GetMigrationReport, options.OperationMiddlewares["getMigrationReport"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/requalify", wrapper.RequalifyMigration, options.OperationMiddlewares["requalifyMigration"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/requalify-preview", wrapper.PreviewRequalification, options.OperationMiddlewares["previewRequalification"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/resume", wrapper.ResumeMigration, options.OperationMiddlewares["resumeMigration"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/run", wrapper.RunMigration, options.OperationMiddlewares["runMigration"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/scrub", wrapper.ScrubMigration, options.OperationMiddlewares["scrubMigration"]...)
+	router.PUT(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/verifications/:report_id", wrapper.EndVerification, options.OperationMiddlewares["endVerification"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id/verify", wrapper.BeginVerification, options.OperationMiddlewares["beginVerification"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/principals", wrapper.ListPrincipals, options.OperationMiddlewares["listPrincipals"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/principals", wrapper.CreatePrincipal, options.OperationMiddlewares["createPrincipal"]...)
 	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/principals/:principal_id", wrapper.DisablePrincipal, options.OperationMiddlewares["disablePrincipal"]...)
@@ -8957,6 +11410,54 @@ func (response GetSnapshotdefaultApplicationProblemPlusJSONResponse) VisitGetSna
 	return err
 }
 
+type ListDeploymentsRequestObject struct {
+}
+
+type ListDeploymentsResponseObject interface {
+	VisitListDeploymentsResponse(w http.ResponseWriter) error
+}
+
+type ListDeployments200JSONResponse Deployments
+
+func (response ListDeployments200JSONResponse) VisitListDeploymentsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDeploymentsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListDeploymentsdefaultApplicationProblemPlusJSONResponse) VisitListDeploymentsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ApproveDeviceRequestObject struct {
 	Body *ApproveDeviceJSONRequestBody
 }
@@ -9479,6 +11980,164 @@ type RenewLeasesdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RenewLeasesdefaultApplicationProblemPlusJSONResponse) VisitRenewLeasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMigrationsRequestObject struct {
+	Params ListMigrationsParams
+}
+
+type ListMigrationsResponseObject interface {
+	VisitListMigrationsResponse(w http.ResponseWriter) error
+}
+
+type ListMigrations200JSONResponse MigrationPage
+
+func (response ListMigrations200JSONResponse) VisitListMigrationsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListMigrationsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListMigrationsdefaultApplicationProblemPlusJSONResponse) VisitListMigrationsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RequestMigrationRequestObject struct {
+	Params RequestMigrationParams
+	Body   *RequestMigrationJSONRequestBody
+}
+
+type RequestMigrationResponseObject interface {
+	VisitRequestMigrationResponse(w http.ResponseWriter) error
+}
+
+type RequestMigration201ResponseHeaders struct {
+	IdempotentReplayed *string
+}
+
+type RequestMigration201JSONResponse struct {
+	Body    Migration
+	Headers RequestMigration201ResponseHeaders
+}
+
+func (response RequestMigration201JSONResponse) VisitRequestMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.IdempotentReplayed != nil {
+		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
+	}
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RequestMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RequestMigrationdefaultApplicationProblemPlusJSONResponse) VisitRequestMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMigrationRequestObject struct {
+	MigrationID MigrationID `json:"migration_id"`
+}
+
+type GetMigrationResponseObject interface {
+	VisitGetMigrationResponse(w http.ResponseWriter) error
+}
+
+type GetMigration200JSONResponse MigrationStatus
+
+func (response GetMigration200JSONResponse) VisitGetMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetMigrationdefaultApplicationProblemPlusJSONResponse) VisitGetMigrationResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -10159,6 +12818,104 @@ func (response CreateOperatorAPIKeydefaultApplicationProblemPlusJSONResponse) Vi
 	return err
 }
 
+type ListQualificationsRequestObject struct {
+	Params ListQualificationsParams
+}
+
+type ListQualificationsResponseObject interface {
+	VisitListQualificationsResponse(w http.ResponseWriter) error
+}
+
+type ListQualifications200JSONResponse Qualifications
+
+func (response ListQualifications200JSONResponse) VisitListQualificationsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListQualificationsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListQualificationsdefaultApplicationProblemPlusJSONResponse) VisitListQualificationsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetQualificationRequestObject struct {
+	ReportHash QualificationHash `json:"report_hash"`
+}
+
+type GetQualificationResponseObject interface {
+	VisitGetQualificationResponse(w http.ResponseWriter) error
+}
+
+type GetQualification200JSONResponse Qualification
+
+func (response GetQualification200JSONResponse) VisitGetQualificationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetQualificationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetQualificationdefaultApplicationProblemPlusJSONResponse) VisitGetQualificationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListSweepsRequestObject struct {
 }
 
@@ -10710,6 +13467,1193 @@ type GetIdentityReportdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetIdentityReportdefaultApplicationProblemPlusJSONResponse) VisitGetIdentityReportResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTenantMigrationsRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Params   ListTenantMigrationsParams
+}
+
+type ListTenantMigrationsResponseObject interface {
+	VisitListTenantMigrationsResponse(w http.ResponseWriter) error
+}
+
+type ListTenantMigrations200JSONResponse MigrationPage
+
+func (response ListTenantMigrations200JSONResponse) VisitListTenantMigrationsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTenantMigrationsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListTenantMigrationsdefaultApplicationProblemPlusJSONResponse) VisitListTenantMigrationsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RequestTenantMigrationRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Params   RequestTenantMigrationParams
+	Body     *RequestTenantMigrationJSONRequestBody
+}
+
+type RequestTenantMigrationResponseObject interface {
+	VisitRequestTenantMigrationResponse(w http.ResponseWriter) error
+}
+
+type RequestTenantMigration201ResponseHeaders struct {
+	IdempotentReplayed *string
+}
+
+type RequestTenantMigration201JSONResponse struct {
+	Body    Migration
+	Headers RequestTenantMigration201ResponseHeaders
+}
+
+func (response RequestTenantMigration201JSONResponse) VisitRequestTenantMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.IdempotentReplayed != nil {
+		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
+	}
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RequestTenantMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RequestTenantMigrationdefaultApplicationProblemPlusJSONResponse) VisitRequestTenantMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTenantMigrationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+}
+
+type GetTenantMigrationResponseObject interface {
+	VisitGetTenantMigrationResponse(w http.ResponseWriter) error
+}
+
+type GetTenantMigration200JSONResponse TenantMigrationStatus
+
+func (response GetTenantMigration200JSONResponse) VisitGetTenantMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTenantMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetTenantMigrationdefaultApplicationProblemPlusJSONResponse) VisitGetTenantMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AbortMigrationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+}
+
+type AbortMigrationResponseObject interface {
+	VisitAbortMigrationResponse(w http.ResponseWriter) error
+}
+
+type AbortMigration200JSONResponse Migration
+
+func (response AbortMigration200JSONResponse) VisitAbortMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AbortMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response AbortMigrationdefaultApplicationProblemPlusJSONResponse) VisitAbortMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ActivateMigrationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	Body        *ActivateMigrationJSONRequestBody
+}
+
+type ActivateMigrationResponseObject interface {
+	VisitActivateMigrationResponse(w http.ResponseWriter) error
+}
+
+type ActivateMigration200JSONResponse MigrationActivation
+
+func (response ActivateMigration200JSONResponse) VisitActivateMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ActivateMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ActivateMigrationdefaultApplicationProblemPlusJSONResponse) VisitActivateMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ApproveMigrationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	Body        *ApproveMigrationJSONRequestBody
+}
+
+type ApproveMigrationResponseObject interface {
+	VisitApproveMigrationResponse(w http.ResponseWriter) error
+}
+
+type ApproveMigration200JSONResponse Migration
+
+func (response ApproveMigration200JSONResponse) VisitApproveMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ApproveMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ApproveMigrationdefaultApplicationProblemPlusJSONResponse) VisitApproveMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LowerMigrationCapsRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	Body        *LowerMigrationCapsJSONRequestBody
+}
+
+type LowerMigrationCapsResponseObject interface {
+	VisitLowerMigrationCapsResponse(w http.ResponseWriter) error
+}
+
+type LowerMigrationCaps200JSONResponse Migration
+
+func (response LowerMigrationCaps200JSONResponse) VisitLowerMigrationCapsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LowerMigrationCapsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response LowerMigrationCapsdefaultApplicationProblemPlusJSONResponse) VisitLowerMigrationCapsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CloseMigrationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	Body        *CloseMigrationJSONRequestBody
+}
+
+type CloseMigrationResponseObject interface {
+	VisitCloseMigrationResponse(w http.ResponseWriter) error
+}
+
+type CloseMigration200JSONResponse Migration
+
+func (response CloseMigration200JSONResponse) VisitCloseMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CloseMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response CloseMigrationdefaultApplicationProblemPlusJSONResponse) VisitCloseMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDeferredRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+}
+
+type ListDeferredResponseObject interface {
+	VisitListDeferredResponse(w http.ResponseWriter) error
+}
+
+type ListDeferred200JSONResponse DeferredSections
+
+func (response ListDeferred200JSONResponse) VisitListDeferredResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDeferreddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListDeferreddefaultApplicationProblemPlusJSONResponse) VisitListDeferredResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryDeferredRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	DeferredID  DeferredID  `json:"deferred_id"`
+}
+
+type RetryDeferredResponseObject interface {
+	VisitRetryDeferredResponse(w http.ResponseWriter) error
+}
+
+type RetryDeferred200JSONResponse DeferredSection
+
+func (response RetryDeferred200JSONResponse) VisitRetryDeferredResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RetryDeferreddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RetryDeferreddefaultApplicationProblemPlusJSONResponse) VisitRetryDeferredResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMigrationDriftRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+}
+
+type GetMigrationDriftResponseObject interface {
+	VisitGetMigrationDriftResponse(w http.ResponseWriter) error
+}
+
+type GetMigrationDrift200JSONResponse MigrationDrift
+
+func (response GetMigrationDrift200JSONResponse) VisitGetMigrationDriftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMigrationDriftdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetMigrationDriftdefaultApplicationProblemPlusJSONResponse) VisitGetMigrationDriftResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMigrationEnvelopeRequestObject struct {
+	TenantID     TenantID     `json:"tenant_id"`
+	MigrationID  MigrationID  `json:"migration_id"`
+	EnvelopeHash EnvelopeHash `json:"envelope_hash"`
+}
+
+type GetMigrationEnvelopeResponseObject interface {
+	VisitGetMigrationEnvelopeResponse(w http.ResponseWriter) error
+}
+
+type GetMigrationEnvelope200JSONResponse MigrationEnvelope
+
+func (response GetMigrationEnvelope200JSONResponse) VisitGetMigrationEnvelopeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMigrationEnvelopedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetMigrationEnvelopedefaultApplicationProblemPlusJSONResponse) VisitGetMigrationEnvelopeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PauseMigrationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	Body        *PauseMigrationJSONRequestBody
+}
+
+type PauseMigrationResponseObject interface {
+	VisitPauseMigrationResponse(w http.ResponseWriter) error
+}
+
+type PauseMigration200JSONResponse Migration
+
+func (response PauseMigration200JSONResponse) VisitPauseMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PauseMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response PauseMigrationdefaultApplicationProblemPlusJSONResponse) VisitPauseMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMigrationPlanRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	PlanHash    PlanHash    `json:"plan_hash"`
+}
+
+type GetMigrationPlanResponseObject interface {
+	VisitGetMigrationPlanResponse(w http.ResponseWriter) error
+}
+
+type GetMigrationPlan200JSONResponse MigrationPlan
+
+func (response GetMigrationPlan200JSONResponse) VisitGetMigrationPlanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMigrationPlandefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetMigrationPlandefaultApplicationProblemPlusJSONResponse) VisitGetMigrationPlanResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PreviewMigrationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	Body        *PreviewMigrationJSONRequestBody
+}
+
+type PreviewMigrationResponseObject interface {
+	VisitPreviewMigrationResponse(w http.ResponseWriter) error
+}
+
+type PreviewMigration200JSONResponse PreviewedMigration
+
+func (response PreviewMigration200JSONResponse) VisitPreviewMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PreviewMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response PreviewMigrationdefaultApplicationProblemPlusJSONResponse) VisitPreviewMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMigrationReportRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	ReportID    ReportID    `json:"report_id"`
+}
+
+type GetMigrationReportResponseObject interface {
+	VisitGetMigrationReportResponse(w http.ResponseWriter) error
+}
+
+type GetMigrationReport200JSONResponse MigrationReport
+
+func (response GetMigrationReport200JSONResponse) VisitGetMigrationReportResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetMigrationReportdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetMigrationReportdefaultApplicationProblemPlusJSONResponse) VisitGetMigrationReportResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RequalifyMigrationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	Body        *RequalifyMigrationJSONRequestBody
+}
+
+type RequalifyMigrationResponseObject interface {
+	VisitRequalifyMigrationResponse(w http.ResponseWriter) error
+}
+
+type RequalifyMigration200JSONResponse Migration
+
+func (response RequalifyMigration200JSONResponse) VisitRequalifyMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RequalifyMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RequalifyMigrationdefaultApplicationProblemPlusJSONResponse) VisitRequalifyMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PreviewRequalificationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	Body        *PreviewRequalificationJSONRequestBody
+}
+
+type PreviewRequalificationResponseObject interface {
+	VisitPreviewRequalificationResponse(w http.ResponseWriter) error
+}
+
+type PreviewRequalification200JSONResponse MigrationEnvelope
+
+func (response PreviewRequalification200JSONResponse) VisitPreviewRequalificationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PreviewRequalificationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response PreviewRequalificationdefaultApplicationProblemPlusJSONResponse) VisitPreviewRequalificationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeMigrationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	Body        *ResumeMigrationJSONRequestBody
+}
+
+type ResumeMigrationResponseObject interface {
+	VisitResumeMigrationResponse(w http.ResponseWriter) error
+}
+
+type ResumeMigration200JSONResponse Migration
+
+func (response ResumeMigration200JSONResponse) VisitResumeMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ResumeMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ResumeMigrationdefaultApplicationProblemPlusJSONResponse) VisitResumeMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RunMigrationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	Body        *RunMigrationJSONRequestBody
+}
+
+type RunMigrationResponseObject interface {
+	VisitRunMigrationResponse(w http.ResponseWriter) error
+}
+
+type RunMigration202JSONResponse MigrationRun
+
+func (response RunMigration202JSONResponse) VisitRunMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RunMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response RunMigrationdefaultApplicationProblemPlusJSONResponse) VisitRunMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ScrubMigrationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	Body        *ScrubMigrationJSONRequestBody
+}
+
+type ScrubMigrationResponseObject interface {
+	VisitScrubMigrationResponse(w http.ResponseWriter) error
+}
+
+type ScrubMigration202JSONResponse MigrationReport
+
+func (response ScrubMigration202JSONResponse) VisitScrubMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ScrubMigrationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ScrubMigrationdefaultApplicationProblemPlusJSONResponse) VisitScrubMigrationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EndVerificationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	ReportID    ReportID    `json:"report_id"`
+	Body        *EndVerificationJSONRequestBody
+}
+
+type EndVerificationResponseObject interface {
+	VisitEndVerificationResponse(w http.ResponseWriter) error
+}
+
+type EndVerification200JSONResponse VerificationVerdict
+
+func (response EndVerification200JSONResponse) VisitEndVerificationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EndVerificationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response EndVerificationdefaultApplicationProblemPlusJSONResponse) VisitEndVerificationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type BeginVerificationRequestObject struct {
+	TenantID    TenantID    `json:"tenant_id"`
+	MigrationID MigrationID `json:"migration_id"`
+	Body        *BeginVerificationJSONRequestBody
+}
+
+type BeginVerificationResponseObject interface {
+	VisitBeginVerificationResponse(w http.ResponseWriter) error
+}
+
+type BeginVerification201ResponseHeaders struct {
+	CacheControl string
+}
+
+type BeginVerification201JSONResponse struct {
+	Body    Verification
+	Headers BeginVerification201ResponseHeaders
+}
+
+func (response BeginVerification201JSONResponse) VisitBeginVerificationResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type BeginVerificationdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response BeginVerificationdefaultApplicationProblemPlusJSONResponse) VisitBeginVerificationResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -12330,6 +16274,9 @@ type StrictServerInterface interface {
 	// GetSnapshot Get a snapshot, and where to download it from
 	// (GET /v1/collections/{collection}/snapshots/{snapshot_id})
 	GetSnapshot(ctx context.Context, request GetSnapshotRequestObject) (GetSnapshotResponseObject, error)
+	// ListDeployments The processes that are alive, and what this one runs on
+	// (GET /v1/deployments)
+	ListDeployments(ctx context.Context, request ListDeploymentsRequestObject) (ListDeploymentsResponseObject, error)
 	// ApproveDevice Let in the device that shows a user code
 	// (POST /v1/device-codes/approve)
 	ApproveDevice(ctx context.Context, request ApproveDeviceRequestObject) (ApproveDeviceResponseObject, error)
@@ -12360,6 +16307,15 @@ type StrictServerInterface interface {
 	// RenewLeases Renew many leases
 	// (POST /v1/leases/renew)
 	RenewLeases(ctx context.Context, request RenewLeasesRequestObject) (RenewLeasesResponseObject, error)
+	// ListMigrations List migrations
+	// (GET /v1/migrations)
+	ListMigrations(ctx context.Context, request ListMigrationsRequestObject) (ListMigrationsResponseObject, error)
+	// RequestMigration Ask for the bodies to be moved to the object store
+	// (POST /v1/migrations)
+	RequestMigration(ctx context.Context, request RequestMigrationRequestObject) (RequestMigrationResponseObject, error)
+	// GetMigration See how a migration goes
+	// (GET /v1/migrations/{migration_id})
+	GetMigration(ctx context.Context, request GetMigrationRequestObject) (GetMigrationResponseObject, error)
 	// AuthorizeDevice Begin the login of a device
 	// (POST /v1/oauth/device_authorization)
 	AuthorizeDevice(ctx context.Context, request AuthorizeDeviceRequestObject) (AuthorizeDeviceResponseObject, error)
@@ -12387,6 +16343,12 @@ type StrictServerInterface interface {
 	// CreateOperatorAPIKey Create an operator's API key
 	// (POST /v1/operators/{operator_id}/api-keys)
 	CreateOperatorAPIKey(ctx context.Context, request CreateOperatorAPIKeyRequestObject) (CreateOperatorAPIKeyResponseObject, error)
+	// ListQualifications List qualifications
+	// (GET /v1/qualifications)
+	ListQualifications(ctx context.Context, request ListQualificationsRequestObject) (ListQualificationsResponseObject, error)
+	// GetQualification Get a qualification's report
+	// (GET /v1/qualifications/{report_hash})
+	GetQualification(ctx context.Context, request GetQualificationRequestObject) (GetQualificationResponseObject, error)
 	// ListSweeps The sweeps' progress
 	// (GET /v1/sweeps)
 	ListSweeps(ctx context.Context, request ListSweepsRequestObject) (ListSweepsResponseObject, error)
@@ -12420,6 +16382,75 @@ type StrictServerInterface interface {
 	// GetIdentityReport Verify a tenant's directory
 	// (GET /v1/tenants/{tenant_id}/identity/report)
 	GetIdentityReport(ctx context.Context, request GetIdentityReportRequestObject) (GetIdentityReportResponseObject, error)
+	// ListTenantMigrations List a tenant's migrations
+	// (GET /v1/tenants/{tenant_id}/migrations)
+	ListTenantMigrations(ctx context.Context, request ListTenantMigrationsRequestObject) (ListTenantMigrationsResponseObject, error)
+	// RequestTenantMigration Ask for a migration of a tenant
+	// (POST /v1/tenants/{tenant_id}/migrations)
+	RequestTenantMigration(ctx context.Context, request RequestTenantMigrationRequestObject) (RequestTenantMigrationResponseObject, error)
+	// GetTenantMigration See how a tenant's migration goes
+	// (GET /v1/tenants/{tenant_id}/migrations/{migration_id})
+	GetTenantMigration(ctx context.Context, request GetTenantMigrationRequestObject) (GetTenantMigrationResponseObject, error)
+	// AbortMigration Give a migration up before it is activated
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort)
+	AbortMigration(ctx context.Context, request AbortMigrationRequestObject) (AbortMigrationResponseObject, error)
+	// ActivateMigration Activate an approved plan, for good
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/activate)
+	ActivateMigration(ctx context.Context, request ActivateMigrationRequestObject) (ActivateMigrationResponseObject, error)
+	// ApproveMigration Approve a plan, an envelope, or going on
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/approve)
+	ApproveMigration(ctx context.Context, request ApproveMigrationRequestObject) (ApproveMigrationResponseObject, error)
+	// LowerMigrationCaps Lower the caps of a pass
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/caps)
+	LowerMigrationCaps(ctx context.Context, request LowerMigrationCapsRequestObject) (LowerMigrationCapsResponseObject, error)
+	// CloseMigration Close a verified migration
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/close)
+	CloseMigration(ctx context.Context, request CloseMigrationRequestObject) (CloseMigrationResponseObject, error)
+	// ListDeferred List the sections that could not be moved
+	// (GET /v1/tenants/{tenant_id}/migrations/{migration_id}/deferred)
+	ListDeferred(ctx context.Context, request ListDeferredRequestObject) (ListDeferredResponseObject, error)
+	// RetryDeferred Have a section tried again
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/deferred/{deferred_id}/retry)
+	RetryDeferred(ctx context.Context, request RetryDeferredRequestObject) (RetryDeferredResponseObject, error)
+	// GetMigrationDrift Hold a plan against what is so now
+	// (GET /v1/tenants/{tenant_id}/migrations/{migration_id}/drift)
+	GetMigrationDrift(ctx context.Context, request GetMigrationDriftRequestObject) (GetMigrationDriftResponseObject, error)
+	// GetMigrationEnvelope Get an envelope
+	// (GET /v1/tenants/{tenant_id}/migrations/{migration_id}/envelopes/{envelope_hash})
+	GetMigrationEnvelope(ctx context.Context, request GetMigrationEnvelopeRequestObject) (GetMigrationEnvelopeResponseObject, error)
+	// PauseMigration Pause a migration
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/pause)
+	PauseMigration(ctx context.Context, request PauseMigrationRequestObject) (PauseMigrationResponseObject, error)
+	// GetMigrationPlan Get a plan
+	// (GET /v1/tenants/{tenant_id}/migrations/{migration_id}/plans/{plan_hash})
+	GetMigrationPlan(ctx context.Context, request GetMigrationPlanRequestObject) (GetMigrationPlanResponseObject, error)
+	// PreviewMigration Plan a migration
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/preview)
+	PreviewMigration(ctx context.Context, request PreviewMigrationRequestObject) (PreviewMigrationResponseObject, error)
+	// GetMigrationReport Get a baseline, a recheck or a scrub
+	// (GET /v1/tenants/{tenant_id}/migrations/{migration_id}/reports/{report_id})
+	GetMigrationReport(ctx context.Context, request GetMigrationReportRequestObject) (GetMigrationReportResponseObject, error)
+	// RequalifyMigration Carry a migration over to another build
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify)
+	RequalifyMigration(ctx context.Context, request RequalifyMigrationRequestObject) (RequalifyMigrationResponseObject, error)
+	// PreviewRequalification Plan to carry a migration over to another build
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/requalify-preview)
+	PreviewRequalification(ctx context.Context, request PreviewRequalificationRequestObject) (PreviewRequalificationResponseObject, error)
+	// ResumeMigration Let a paused or stopped migration go on
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/resume)
+	ResumeMigration(ctx context.Context, request ResumeMigrationRequestObject) (ResumeMigrationResponseObject, error)
+	// RunMigration Move bodies, for a while
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/run)
+	RunMigration(ctx context.Context, request RunMigrationRequestObject) (RunMigrationResponseObject, error)
+	// ScrubMigration Have every moved body read and hashed
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/scrub)
+	ScrubMigration(ctx context.Context, request ScrubMigrationRequestObject) (ScrubMigrationResponseObject, error)
+	// EndVerification Hand in what a verification found
+	// (PUT /v1/tenants/{tenant_id}/migrations/{migration_id}/verifications/{report_id})
+	EndVerification(ctx context.Context, request EndVerificationRequestObject) (EndVerificationResponseObject, error)
+	// BeginVerification Begin a verification
+	// (POST /v1/tenants/{tenant_id}/migrations/{migration_id}/verify)
+	BeginVerification(ctx context.Context, request BeginVerificationRequestObject) (BeginVerificationResponseObject, error)
 	// ListPrincipals List a tenant's principals
 	// (GET /v1/tenants/{tenant_id}/principals)
 	ListPrincipals(ctx context.Context, request ListPrincipalsRequestObject) (ListPrincipalsResponseObject, error)
@@ -13843,6 +17874,29 @@ func (sh *strictHandler) GetSnapshot(ctx echo.Context, collection CollectionName
 	return nil
 }
 
+// ListDeployments operation middleware
+func (sh *strictHandler) ListDeployments(ctx echo.Context) error {
+	var request ListDeploymentsRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDeployments(ctx.Request().Context(), request.(ListDeploymentsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDeployments")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListDeploymentsResponseObject); ok {
+		return validResponse.VisitListDeploymentsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // ApproveDevice operation middleware
 func (sh *strictHandler) ApproveDevice(ctx echo.Context) error {
 	var request ApproveDeviceRequestObject
@@ -14250,6 +18304,104 @@ func (sh *strictHandler) RenewLeases(ctx echo.Context) error {
 	return nil
 }
 
+// ListMigrations operation middleware
+func (sh *strictHandler) ListMigrations(ctx echo.Context, params ListMigrationsParams) error {
+	var request ListMigrationsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListMigrations(ctx.Request().Context(), request.(ListMigrationsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListMigrations")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListMigrationsResponseObject); ok {
+		return validResponse.VisitListMigrationsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RequestMigration operation middleware
+func (sh *strictHandler) RequestMigration(ctx echo.Context, params RequestMigrationParams) error {
+	var request RequestMigrationRequestObject
+
+	request.Params = params
+
+	var body RequestMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RequestMigration(ctx.Request().Context(), request.(RequestMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RequestMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RequestMigrationResponseObject); ok {
+		return validResponse.VisitRequestMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetMigration operation middleware
+func (sh *strictHandler) GetMigration(ctx echo.Context, migrationID MigrationID) error {
+	var request GetMigrationRequestObject
+
+	request.MigrationID = migrationID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetMigration(ctx.Request().Context(), request.(GetMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetMigrationResponseObject); ok {
+		return validResponse.VisitGetMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // AuthorizeDevice operation middleware
 func (sh *strictHandler) AuthorizeDevice(ctx echo.Context) error {
 	var request AuthorizeDeviceRequestObject
@@ -14541,6 +18693,56 @@ func (sh *strictHandler) CreateOperatorAPIKey(ctx echo.Context, operatorID Opera
 		return err
 	} else if validResponse, ok := response.(CreateOperatorAPIKeyResponseObject); ok {
 		return validResponse.VisitCreateOperatorAPIKeyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListQualifications operation middleware
+func (sh *strictHandler) ListQualifications(ctx echo.Context, params ListQualificationsParams) error {
+	var request ListQualificationsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListQualifications(ctx.Request().Context(), request.(ListQualificationsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListQualifications")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListQualificationsResponseObject); ok {
+		return validResponse.VisitListQualificationsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetQualification operation middleware
+func (sh *strictHandler) GetQualification(ctx echo.Context, reportHash QualificationHash) error {
+	var request GetQualificationRequestObject
+
+	request.ReportHash = reportHash
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetQualification(ctx.Request().Context(), request.(GetQualificationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetQualification")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetQualificationResponseObject); ok {
+		return validResponse.VisitGetQualificationResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -14887,6 +19089,931 @@ func (sh *strictHandler) GetIdentityReport(ctx echo.Context, tenantID TenantID) 
 		return err
 	} else if validResponse, ok := response.(GetIdentityReportResponseObject); ok {
 		return validResponse.VisitGetIdentityReportResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListTenantMigrations operation middleware
+func (sh *strictHandler) ListTenantMigrations(ctx echo.Context, tenantID TenantID, params ListTenantMigrationsParams) error {
+	var request ListTenantMigrationsRequestObject
+
+	request.TenantID = tenantID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListTenantMigrations(ctx.Request().Context(), request.(ListTenantMigrationsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListTenantMigrations")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListTenantMigrationsResponseObject); ok {
+		return validResponse.VisitListTenantMigrationsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RequestTenantMigration operation middleware
+func (sh *strictHandler) RequestTenantMigration(ctx echo.Context, tenantID TenantID, params RequestTenantMigrationParams) error {
+	var request RequestTenantMigrationRequestObject
+
+	request.TenantID = tenantID
+	request.Params = params
+
+	var body RequestTenantMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RequestTenantMigration(ctx.Request().Context(), request.(RequestTenantMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RequestTenantMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RequestTenantMigrationResponseObject); ok {
+		return validResponse.VisitRequestTenantMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetTenantMigration operation middleware
+func (sh *strictHandler) GetTenantMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request GetTenantMigrationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetTenantMigration(ctx.Request().Context(), request.(GetTenantMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetTenantMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetTenantMigrationResponseObject); ok {
+		return validResponse.VisitGetTenantMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// AbortMigration operation middleware
+func (sh *strictHandler) AbortMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request AbortMigrationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AbortMigration(ctx.Request().Context(), request.(AbortMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AbortMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(AbortMigrationResponseObject); ok {
+		return validResponse.VisitAbortMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ActivateMigration operation middleware
+func (sh *strictHandler) ActivateMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request ActivateMigrationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	var body ActivateMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ActivateMigration(ctx.Request().Context(), request.(ActivateMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ActivateMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ActivateMigrationResponseObject); ok {
+		return validResponse.VisitActivateMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ApproveMigration operation middleware
+func (sh *strictHandler) ApproveMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request ApproveMigrationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	var body ApproveMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ApproveMigration(ctx.Request().Context(), request.(ApproveMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ApproveMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ApproveMigrationResponseObject); ok {
+		return validResponse.VisitApproveMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// LowerMigrationCaps operation middleware
+func (sh *strictHandler) LowerMigrationCaps(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request LowerMigrationCapsRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	var body LowerMigrationCapsJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.LowerMigrationCaps(ctx.Request().Context(), request.(LowerMigrationCapsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "LowerMigrationCaps")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(LowerMigrationCapsResponseObject); ok {
+		return validResponse.VisitLowerMigrationCapsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CloseMigration operation middleware
+func (sh *strictHandler) CloseMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request CloseMigrationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	var body CloseMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CloseMigration(ctx.Request().Context(), request.(CloseMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CloseMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CloseMigrationResponseObject); ok {
+		return validResponse.VisitCloseMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListDeferred operation middleware
+func (sh *strictHandler) ListDeferred(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request ListDeferredRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDeferred(ctx.Request().Context(), request.(ListDeferredRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDeferred")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListDeferredResponseObject); ok {
+		return validResponse.VisitListDeferredResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RetryDeferred operation middleware
+func (sh *strictHandler) RetryDeferred(ctx echo.Context, tenantID TenantID, migrationID MigrationID, deferredID DeferredID) error {
+	var request RetryDeferredRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+	request.DeferredID = deferredID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RetryDeferred(ctx.Request().Context(), request.(RetryDeferredRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RetryDeferred")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RetryDeferredResponseObject); ok {
+		return validResponse.VisitRetryDeferredResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetMigrationDrift operation middleware
+func (sh *strictHandler) GetMigrationDrift(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request GetMigrationDriftRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetMigrationDrift(ctx.Request().Context(), request.(GetMigrationDriftRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetMigrationDrift")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetMigrationDriftResponseObject); ok {
+		return validResponse.VisitGetMigrationDriftResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetMigrationEnvelope operation middleware
+func (sh *strictHandler) GetMigrationEnvelope(ctx echo.Context, tenantID TenantID, migrationID MigrationID, envelopeHash EnvelopeHash) error {
+	var request GetMigrationEnvelopeRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+	request.EnvelopeHash = envelopeHash
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetMigrationEnvelope(ctx.Request().Context(), request.(GetMigrationEnvelopeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetMigrationEnvelope")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetMigrationEnvelopeResponseObject); ok {
+		return validResponse.VisitGetMigrationEnvelopeResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PauseMigration operation middleware
+func (sh *strictHandler) PauseMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request PauseMigrationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	var body PauseMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PauseMigration(ctx.Request().Context(), request.(PauseMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PauseMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PauseMigrationResponseObject); ok {
+		return validResponse.VisitPauseMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetMigrationPlan operation middleware
+func (sh *strictHandler) GetMigrationPlan(ctx echo.Context, tenantID TenantID, migrationID MigrationID, planHash PlanHash) error {
+	var request GetMigrationPlanRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+	request.PlanHash = planHash
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetMigrationPlan(ctx.Request().Context(), request.(GetMigrationPlanRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetMigrationPlan")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetMigrationPlanResponseObject); ok {
+		return validResponse.VisitGetMigrationPlanResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PreviewMigration operation middleware
+func (sh *strictHandler) PreviewMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request PreviewMigrationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	var body PreviewMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PreviewMigration(ctx.Request().Context(), request.(PreviewMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PreviewMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PreviewMigrationResponseObject); ok {
+		return validResponse.VisitPreviewMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetMigrationReport operation middleware
+func (sh *strictHandler) GetMigrationReport(ctx echo.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID) error {
+	var request GetMigrationReportRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+	request.ReportID = reportID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetMigrationReport(ctx.Request().Context(), request.(GetMigrationReportRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetMigrationReport")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetMigrationReportResponseObject); ok {
+		return validResponse.VisitGetMigrationReportResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RequalifyMigration operation middleware
+func (sh *strictHandler) RequalifyMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request RequalifyMigrationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	var body RequalifyMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RequalifyMigration(ctx.Request().Context(), request.(RequalifyMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RequalifyMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RequalifyMigrationResponseObject); ok {
+		return validResponse.VisitRequalifyMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PreviewRequalification operation middleware
+func (sh *strictHandler) PreviewRequalification(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request PreviewRequalificationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	var body PreviewRequalificationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PreviewRequalification(ctx.Request().Context(), request.(PreviewRequalificationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PreviewRequalification")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PreviewRequalificationResponseObject); ok {
+		return validResponse.VisitPreviewRequalificationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ResumeMigration operation middleware
+func (sh *strictHandler) ResumeMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request ResumeMigrationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	var body ResumeMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ResumeMigration(ctx.Request().Context(), request.(ResumeMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ResumeMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ResumeMigrationResponseObject); ok {
+		return validResponse.VisitResumeMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// RunMigration operation middleware
+func (sh *strictHandler) RunMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request RunMigrationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	var body RunMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.RunMigration(ctx.Request().Context(), request.(RunMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RunMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(RunMigrationResponseObject); ok {
+		return validResponse.VisitRunMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ScrubMigration operation middleware
+func (sh *strictHandler) ScrubMigration(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request ScrubMigrationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	var body ScrubMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ScrubMigration(ctx.Request().Context(), request.(ScrubMigrationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ScrubMigration")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ScrubMigrationResponseObject); ok {
+		return validResponse.VisitScrubMigrationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// EndVerification operation middleware
+func (sh *strictHandler) EndVerification(ctx echo.Context, tenantID TenantID, migrationID MigrationID, reportID ReportID) error {
+	var request EndVerificationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+	request.ReportID = reportID
+
+	var body EndVerificationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.EndVerification(ctx.Request().Context(), request.(EndVerificationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EndVerification")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(EndVerificationResponseObject); ok {
+		return validResponse.VisitEndVerificationResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// BeginVerification operation middleware
+func (sh *strictHandler) BeginVerification(ctx echo.Context, tenantID TenantID, migrationID MigrationID) error {
+	var request BeginVerificationRequestObject
+
+	request.TenantID = tenantID
+	request.MigrationID = migrationID
+
+	var body BeginVerificationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.BeginVerification(ctx.Request().Context(), request.(BeginVerificationRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "BeginVerification")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(BeginVerificationResponseObject); ok {
+		return validResponse.VisitBeginVerificationResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
+	"github.com/holdfast-dev/holdfast/internal/domain/migration"
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
@@ -111,6 +112,47 @@ type Records interface {
 	Batch(ctx context.Context, scope tenancy.Scope, collection, id string) (record.Batch, error)
 }
 
+// Migrations is what the handlers need of migration.Service.
+type Migrations interface {
+	Ask(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, req migration.Request) (made migration.Migration, replayed bool, err error)
+	Migration(ctx context.Context, tenant domain.TenantID, id domain.MigrationID) (migration.Migration, error)
+	Migrations(ctx context.Context, tenant domain.TenantID, page tenancy.List[domain.MigrationID]) (all []migration.Migration, more bool, err error)
+	Transitions(ctx context.Context, tenant domain.TenantID, id domain.MigrationID) ([]migration.Transition, error)
+	Progress(context.Context, migration.Migration) (migration.Progress, error)
+	Runs(ctx context.Context, tenant domain.TenantID, id domain.MigrationID) ([]migration.Run, error)
+	Reports(ctx context.Context, tenant domain.TenantID, id domain.MigrationID) ([]migration.Report, error)
+	ReportOf(ctx context.Context, tenant domain.TenantID, id domain.MigrationID, report domain.ReportID) (migration.Report, error)
+
+	Preview(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, want migration.Preview) (migration.Migration, migration.Plan, error)
+	Plan(ctx context.Context, tenant domain.TenantID, id domain.MigrationID, hash migration.Hash) (migration.Plan, error)
+	Drift(ctx context.Context, tenant domain.TenantID, id domain.MigrationID) ([]migration.Drift, error)
+	Approve(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, hash migration.Hash) (migration.Migration, error)
+
+	Activate(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash) (migration.Activation, error)
+	Run(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash) (migration.Run, error)
+	Pause(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash) (migration.Migration, error)
+	Resume(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash) (migration.Migration, error)
+	Abort(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID) (migration.Migration, error)
+	LowerCaps(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash, caps migration.Caps) (migration.Migration, error)
+	Close(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash, decision string) (migration.Migration, error)
+
+	RequalifyPreview(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, previous, qualification migration.Hash) (migration.Envelope, error)
+	Envelope(ctx context.Context, tenant domain.TenantID, id domain.MigrationID, hash migration.Hash) (migration.Envelope, error)
+	Requalify(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, envelope migration.Hash) (migration.Migration, error)
+
+	BeginVerification(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash, phase migration.ReportKind) (migration.Verification, error)
+	EndVerification(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, report domain.ReportID, seen migration.VerificationReport) (migration.Verdict, error)
+	BeginScrub(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash, budget migration.ScrubBudget) (migration.Report, error)
+
+	DeferredOf(ctx context.Context, tenant domain.TenantID, id domain.MigrationID) ([]migration.Deferred, error)
+	RetryDeferred(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, deferred migration.DeferredID) (migration.Deferred, error)
+
+	Deployments(context.Context) ([]migration.Process, error)
+	Runtime(context.Context) (migration.Runtime, error)
+	Qualifications(ctx context.Context, build string) ([]migration.Qualified, error)
+	Qualification(context.Context, migration.Hash) (migration.Qualification, error)
+}
+
 // Memory is what the handlers need of record.Memory.
 type Memory interface {
 	// Take waits for room for so many bytes of a tenant; release gives it back.
@@ -122,7 +164,7 @@ type Memory interface {
 type Administration interface {
 	CreateTenant(context.Context, tenancy.Scope, tenancy.NewTenant) (t tenancy.Tenant, replayed bool, err error)
 	Tenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
-	DemandTenant(context.Context, tenancy.Scope, domain.TenantID) error
+	DemandTenant(ctx context.Context, caller tenancy.Scope, scope string, id domain.TenantID) error
 	Tenants(context.Context, tenancy.Scope, tenancy.List[string]) (tenants []tenancy.Tenant, more bool, err error)
 	SuspendTenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
 	OpenIdentity(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
@@ -165,6 +207,9 @@ type Jobs interface {
 	RecordCleanup(ctx context.Context, databases ...string) (asked []string, err error)
 	Snapshots(ctx context.Context, databases ...string) (asked []string, err error)
 	RecordObjects(ctx context.Context, databases ...string) (asked []string, err error)
+	// MigrationRun asks for a worker to begin a run, and MigrationScrub a scrub.
+	MigrationRun(context.Context, migration.OpenWork) error
+	MigrationScrub(context.Context, migration.OpenWork) error
 }
 
 // CheckpointKeys is what the handlers need of tenancy.CheckpointKeys.

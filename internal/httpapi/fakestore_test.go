@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/migration"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -24,8 +25,8 @@ func (f *fakeStore) Tenant(_ context.Context, _ tenancy.Scope, id domain.TenantI
 	return f.known, nil
 }
 
-func (f *fakeStore) DemandTenant(ctx context.Context, scope tenancy.Scope, id domain.TenantID) error {
-	_, err := f.Tenant(ctx, scope, id)
+func (f *fakeStore) DemandTenant(ctx context.Context, caller tenancy.Scope, _ string, id domain.TenantID) error {
+	_, err := f.Tenant(ctx, caller, id)
 	return err
 }
 
@@ -71,6 +72,7 @@ func (f *fakeStore) DisableClient(_ context.Context, _ tenancy.Scope, tenant dom
 type fakeJobs struct {
 	err  error
 	got  []string
+	work migration.OpenWork
 	kind string
 }
 
@@ -97,4 +99,14 @@ func (f *fakeJobs) RecordObjects(_ context.Context, databases ...string) ([]stri
 func (f *fakeJobs) IdentityCleanup(_ context.Context, databases ...string) ([]string, error) {
 	f.got, f.kind = databases, "cleanup"
 	return []string{"data2"}, f.err
+}
+
+func (f *fakeJobs) MigrationRun(_ context.Context, w migration.OpenWork) error {
+	f.work, f.kind = w, "run"
+	return f.err
+}
+
+func (f *fakeJobs) MigrationScrub(_ context.Context, w migration.OpenWork) error {
+	f.work, f.kind = w, "scrub"
+	return f.err
 }

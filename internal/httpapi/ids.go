@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/migration"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -58,6 +59,26 @@ func tenantID(text string) (id domain.TenantID, err error) {
 		err = domain.NotFound("tenant_not_found", "There is no tenant of that id.")
 	}
 	return id, err
+}
+
+// migrationID gives the zero id, which no migration has, for what isn't an id: what
+// else the path names is judged in its order.
+func migrationID(text string) (id domain.MigrationID) {
+	_ = id.UnmarshalText([]byte(text)) // leaves id alone when it fails
+	return id
+}
+
+// reportID likewise.
+func reportID(text string) (id domain.ReportID) {
+	_ = id.UnmarshalText([]byte(text))
+	return id
+}
+
+// migrationHash gives the zero hash, which nothing has, for what isn't one. That of
+// a body is one by its schema.
+func migrationHash(text string) (hash migration.Hash) {
+	_ = hash.UnmarshalText([]byte(text)) // likewise
+	return hash
 }
 
 func parseID[Kind any](id *domain.ID[Kind], text, code, detail string) error {

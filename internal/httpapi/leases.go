@@ -6,6 +6,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // GetLease serves GET /v1/worlds/{world_id}/lease.
@@ -31,7 +32,7 @@ func (s *server) GetTenantLease(ctx context.Context, request GetTenantLeaseReque
 		return nil, err
 	}
 	// The coordinator knows no tenants: to it, one that isn't there has no worlds.
-	if err := s.administration.DemandTenant(ctx, caller(ctx), tenant); err != nil {
+	if err := s.administration.DemandTenant(ctx, caller(ctx), tenancy.OperatorRead, tenant); err != nil {
 		return nil, err
 	}
 	if position := request.Params.Position; position != nil {

@@ -22,6 +22,7 @@ type Options struct {
 	CheckpointKeys CheckpointKeys
 	Administration Administration
 	Records        Records
+	Migrations     Migrations
 	Memory         Memory       // of which large bodies have their room
 	StorageGuard   StorageGuard // nil where there is no object store
 	Tokens         Tokens
@@ -52,6 +53,7 @@ type server struct {
 	checkpointKeys CheckpointKeys
 	administration Administration
 	records        Records
+	migrations     Migrations
 	memory         Memory
 	storageGuard   StorageGuard
 	tokens         Tokens
@@ -103,6 +105,7 @@ func New(o Options) (*API, error) {
 		checkpointKeys: o.CheckpointKeys,
 		administration: o.Administration,
 		records:        o.Records,
+		migrations:     o.Migrations,
 		memory:         o.Memory,
 		storageGuard:   o.StorageGuard,
 		tokens:         o.Tokens,

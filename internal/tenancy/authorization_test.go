@@ -75,7 +75,7 @@ func TestStore_ObeysOnlyOperatorsWithTheScope(t *testing.T) {
 		"RevokeKey": func(s tenancy.Scope) error { _, err := store.RevokeKey(ctx, s, tenant.ID, key.ID); return err },
 	}
 	reads := map[string]func(tenancy.Scope) error{
-		"DemandTenant": func(s tenancy.Scope) error { return store.DemandTenant(ctx, s, tenant.ID) },
+		"DemandTenant": func(s tenancy.Scope) error { return store.DemandTenant(ctx, s, tenancy.OperatorRead, tenant.ID) },
 		"Operators":    func(s tenancy.Scope) error { _, _, err := store.Operators(ctx, s, byName); return err },
 		"Keys of an operator": func(s tenancy.Scope) error {
 			_, _, err := store.Keys(ctx, s, tenancy.Operators, in.ada.Principal, byID)

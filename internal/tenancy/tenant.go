@@ -151,11 +151,11 @@ func (s *Store) Tenant(ctx context.Context, caller Scope, id domain.TenantID) (t
 	return s.tenant(ctx, id)
 }
 
-// DemandTenant fails unless the tenant is there: for an operator who may read what
-// a tenant has, though not the tenant itself. Errors: forbidden; not found
-// tenant_not_found.
-func (s *Store) DemandTenant(ctx context.Context, caller Scope, id domain.TenantID) error {
-	if err := demand(caller, OperatorRead); err != nil {
+// DemandTenant fails unless the tenant is there: for an operator with a scope by
+// which it may see what a tenant has, though not the tenant itself. Errors:
+// forbidden; not found tenant_not_found.
+func (s *Store) DemandTenant(ctx context.Context, caller Scope, scope string, id domain.TenantID) error {
+	if err := demand(caller, scope); err != nil {
 		return err
 	}
 	_, err := s.tenant(ctx, id)

@@ -124,3 +124,15 @@ func envelopeTx(ctx context.Context, tx pgx.Tx, tenant domain.TenantID, id domai
 	}
 	return e, nil
 }
+
+// Envelope gives an envelope that was made for a migration, for whoever is to approve
+// it.
+//
+// Errors: not found envelope_not_found; unavailable.
+func (s *Service) Envelope(ctx context.Context, tenant domain.TenantID, id domain.MigrationID, hash Hash) (e Envelope, err error) {
+	err = s.control.ControlRead(ctx, tenant, func(tx pgx.Tx) error {
+		e, err = envelopeTx(ctx, tx, tenant, id, hash)
+		return err
+	})
+	return e, err
+}

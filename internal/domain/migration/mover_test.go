@@ -45,15 +45,20 @@ func newMoving(t testing.TB) *moving {
 	for _, db := range m.router.Databases() {
 		m.admin[db.Name] = m.in.Admin(t, db.Name)
 	}
-	m.scope = tenancy.Scope{
-		Tenant: domain.NewID[domain.TenantKind](time.Now()), Principal: domain.NewID[domain.PrincipalKind](time.Now()), Name: "producer",
-	}
-	open := tenancy.GateState{State: "open", Layout: domain.Layout, IdentityState: "open"}
-	if err := tenancy.NewGates(m.api.router).Set(t.Context(), m.scope.Tenant, open); err != nil {
+	tenant, _, err := m.api.control.CreateTenant(t.Context(), operator("ada"), tenancy.NewTenant{Name: "acme", HandlePolicy: "ascii"})
+	if err != nil {
 		t.Fatal(err)
 	}
+	m.scope = tenancy.Scope{Tenant: tenant.ID, Principal: domain.NewID[domain.PrincipalKind](time.Now()), Name: "producer"}
 	m.plan = Migration{ID: domain.NewID[domain.MigrationKind](time.Now()), Tenant: m.scope.Tenant, Kind: RecordBodies, PlanHash: Hash{1}, Revision: 1}
 	return m
+}
+
+// operator is one who may do everything.
+func operator(name string) tenancy.Scope {
+	return tenancy.Scope{
+		Tenant: tenancy.Operators, Principal: domain.NewID[domain.PrincipalKind](time.Now()), Name: name, Scopes: tenancy.OperatorScopes(),
+	}
 }
 
 // process is a process of a build on the same databases and bucket.
@@ -128,4 +133,14 @@ func (m *moving) shown(t testing.TB, name string) (all []string) {
 // unlimited is a budget without an end.
 func unlimited(context.Context) (record.Caps, bool) {
 	return record.Caps{Inspected: 64, Records: 4, Bytes: 8 << 20, InFlight: 4}, true
+}
+
+// prepare captures one pass behind a place and makes it ready, as a line does.
+func (m *mover) prepare(ctx context.Context, after record.Cursor) *prepared {
+	l := &line{m: *m, uncommitted: map[string]bool{}}
+	p := l.capture(ctx, after)
+	if p.err == nil {
+		p.Prepared, p.err = m.records.Prepare(ctx, p.capture, record.NewPipelines(m.caps.InFlight))
+	}
+	return p
 }

@@ -27,33 +27,6 @@ type mover struct {
 	retries  int64           // that no committed pass has counted yet
 }
 
-// prepared is a pass whose bodies are where they are to go, or at hand.
-type prepared struct {
-	capture *record.Capture // nil when nothing could be read
-	record.Prepared
-	err error
-}
-
-func (p *prepared) close() {
-	if p.capture != nil {
-		p.capture.Close()
-	}
-}
-
-// prepare captures what comes behind a place, verifies it, and brings its bodies
-// into the store, or from there. No transaction is open when it returns. A crash in
-// it leaves objects that nothing refers to.
-func (m *mover) prepare(ctx context.Context, after record.Cursor) *prepared {
-	p := &prepared{}
-	p.capture, p.err = m.records.Capture(ctx, m.tenant, m.at.Collection, record.Selection{
-		From: m.at.Kind.direction().from, After: after, UpTo: m.at.Frontier, LeaveOut: m.deferred, Caps: m.caps,
-	})
-	if p.err == nil {
-		p.Prepared, p.err = m.records.Prepare(ctx, p.capture, m.caps.InFlight)
-	}
-	return p
-}
-
 // commit moves what was prepared, if all of it still is as it was captured, and
 // the checkpoint with it.
 func (m *mover) commit(ctx context.Context, p *prepared) error {

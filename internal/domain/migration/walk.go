@@ -31,7 +31,7 @@ const maxRetries = 10
 type budget func(ctx context.Context) (caps record.Caps, ok bool)
 
 // walk moves a collection's records, pass by pass, until nothing is left to move
-// or the budget is spent. One pass is prepared while the one before commits.
+// or the budget is spent. Others are made ready while one commits (line.go).
 //
 // Errors: those of the store and the databases, after bounded retries; the
 // checkpoint then stands at the last pass that committed.
@@ -94,61 +94,46 @@ func (m *mover) sweep(ctx context.Context, may budget) (walked, error) {
 	if m.at.Held {
 		return "", errHeld
 	}
-	var ok bool
-	if m.caps, ok = may(ctx); !ok {
-		return walkSpent, nil
-	}
-	next := m.begin(ctx, m.at.cursor())
-	defer func() { (<-next).close() }()
 	for {
-		p := <-next
-		if p.err == nil && !p.capture.More {
-			p.close()
-			next = done()
-			ended, again, err := m.endSweep(ctx)
-			if err != nil || !again {
-				return ended, err
-			}
-			if m.caps, ok = may(ctx); !ok {
-				return walkSpent, nil
-			}
-			next = m.begin(ctx, m.at.cursor())
-			continue
-		}
-		if p.err != nil {
-			next = done()
-			p.close()
-			return "", p.err
-		}
-		caps, more := may(ctx)
-		if next = done(); more {
-			m.caps = caps
-			next = m.begin(ctx, p.capture.After)
-		}
-		err := m.commit(ctx, p)
-		p.close()
-		switch {
-		case err != nil:
-			return "", err
-		case !more:
+		var ok bool
+		if m.caps, ok = may(ctx); !ok {
 			return walkSpent, nil
 		}
+		through, err := m.passes(ctx, may)
+		if err != nil {
+			return "", err
+		}
+		if !through {
+			continue // other caps, or no more
+		}
+		if ended, again, err := m.endSweep(ctx); err != nil || !again {
+			return ended, err
+		}
 	}
 }
 
-// begin prepares a pass beside what the caller does.
-func (m *mover) begin(ctx context.Context, after record.Cursor) chan *prepared {
-	ready := make(chan *prepared, 1)
-	copied := *m
-	go func() { ready <- copied.prepare(ctx, after) }()
-	return ready
-}
-
-// done is a pass that there is none of.
-func done() chan *prepared {
-	ready := make(chan *prepared, 1)
-	ready <- &prepared{}
-	return ready
+// passes commits what a line makes ready, and tells whether it went through all that
+// was to be inspected.
+func (m *mover) passes(ctx context.Context, may budget) (through bool, err error) {
+	l := m.begin(ctx, may)
+	defer l.end()
+	for ready := range l.ready {
+		p := <-ready
+		switch {
+		case p.err != nil:
+			err = p.err
+		case !p.capture.More:
+			through = true
+		default:
+			err = m.commit(ctx, p)
+			l.mark(p, false)
+		}
+		p.close()
+		if err != nil || through {
+			return through, err
+		}
+	}
+	return false, nil
 }
 
 const sqlLeftInSQL = `

@@ -235,7 +235,7 @@ func TestMove_BackFailsWithTheStore_AndDefersWhatIsWrongThere(t *testing.T) {
 	}
 	k.faults.On("GET", testkit.Refuse(403, "AccessDenied", 0))
 	before := k.faults.Count("GET")
-	_, err := m.Prepare(t.Context(), capture, 1)
+	_, err := m.Prepare(t.Context(), capture, NewPipelines(1))
 	expectCode(t, err, domain.KindUnavailable, "object_store_unavailable")
 	if n := k.faults.Count("GET") - before; n != 1 {
 		t.Errorf("behind the failure it went on, for %d requests", n)

@@ -70,7 +70,7 @@ func (m *mover) capture(t testing.TB, from int16, after Cursor, upTo int64) (*Ca
 	if err != nil {
 		t.Fatalf("capture behind %+v: %v", after, err)
 	}
-	p, err := m.Prepare(t.Context(), c, m.caps.InFlight)
+	p, err := m.Prepare(t.Context(), c, NewPipelines(m.caps.InFlight))
 	if err != nil {
 		t.Fatalf("prepare behind %+v: %v", after, err)
 	}

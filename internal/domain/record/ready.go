@@ -6,8 +6,6 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Prepared are the records of a capture that are ready to be moved, and what keeps
@@ -22,13 +20,13 @@ type Prepared struct {
 // Prepare makes the records of a capture ready to be moved: out of SQL it verifies
 // their bodies and brings them into the store, each read back whole before the
 // next of its pipeline begins; out of the store it reads them, and verifies them.
-// Equal bodies go once. No transaction is open. When one fails, no other begins,
-// and those that are under way end before it returns. A crash leaves objects that
-// nothing refers to.
+// Equal bodies go once. No transaction is open. When one fails, no other begins by
+// those pipelines, and those of this capture that are under way end before it
+// returns. A crash leaves objects that nothing refers to.
 //
 // Errors: unavailable, of the store: object_corrupt where other bytes stand at the
 // key of a body that was to be brought there.
-func (s *Service) Prepare(ctx context.Context, c *Capture, inFlight int) (p Prepared, err error) {
+func (s *Service) Prepare(ctx context.Context, c *Capture, via *Pipelines) (p Prepared, err error) {
 	for _, r := range c.Records {
 		if defects := r.Defects(); len(defects) > 0 {
 			p.Defects = append(p.Defects, defects...)
@@ -40,15 +38,15 @@ func (s *Service) Prepare(ctx context.Context, c *Capture, inFlight int) (p Prep
 	case s.store == nil:
 		err = errStoreUnavailable.Because(errors.New("none is configured"))
 	case c.from == FormatStore:
-		err = s.bringBodiesBack(ctx, c, &p, inFlight)
+		err = s.bringBodiesBack(ctx, c, &p, via)
 	default:
-		err = s.bringBodies(ctx, c, &p, inFlight)
+		err = s.bringBodies(ctx, c, &p, via)
 	}
 	return p, err
 }
 
 // bringBodies brings bodies into the store.
-func (s *Service) bringBodies(ctx context.Context, c *Capture, p *Prepared, inFlight int) error {
+func (s *Service) bringBodies(ctx context.Context, c *Capture, p *Prepared, via *Pipelines) error {
 	var unique []*CapturedSection
 	known := map[Digest]*CapturedSection{}
 	for section := range liveSections(p.Sound) {
@@ -62,7 +60,7 @@ func (s *Service) bringBodies(ctx context.Context, c *Capture, p *Prepared, inFl
 		}
 	}
 	var uploads atomic.Int64
-	err := drained(ctx, unique, inFlight, func(section *CapturedSection) error {
+	err := each(ctx, via, unique, func(section *CapturedSection) error {
 		uploaded, err := s.store.Ensure(ctx, bodyKey(c.tenant, c.id, section.Digest, 0), section.Body, section.Digest, false)
 		if err != nil {
 			return &BodyError{section.key, section.Name, err}
@@ -99,7 +97,7 @@ func (s *CapturedSection) object() objectOf {
 
 // bringBodiesBack reads bodies from the store. Records of which one can't be had
 // are sound no more.
-func (s *Service) bringBodiesBack(ctx context.Context, c *Capture, p *Prepared, inFlight int) error {
+func (s *Service) bringBodiesBack(ctx context.Context, c *Capture, p *Prepared, via *Pipelines) error {
 	var unique []*broughtBack
 	known := map[objectOf]*broughtBack{}
 	for section := range liveSections(p.Sound) {
@@ -108,7 +106,7 @@ func (s *Service) bringBodiesBack(ctx context.Context, c *Capture, p *Prepared, 
 			unique = append(unique, known[of])
 		}
 	}
-	err := drained(ctx, unique, inFlight, func(o *broughtBack) (err error) {
+	err := each(ctx, via, unique, func(o *broughtBack) (err error) {
 		if o.length > s.memory.total { // which no process could ever read
 			o.defect = DefectLength
 			return nil
@@ -146,21 +144,4 @@ func liveSections(records []*Captured) func(yield func(*CapturedSection) bool) {
 			}
 		}
 	}
-}
-
-// drained has something done to all, so many at once. When it fails for one, or ctx
-// ends, it begins with no other, and returns when those that are under way have
-// ended.
-func drained[T any](ctx context.Context, all []T, inFlight int, do func(T) error) error {
-	group, going := errgroup.WithContext(ctx)
-	group.SetLimit(inFlight)
-	for _, one := range all {
-		group.Go(func() error {
-			if going.Err() != nil {
-				return ctx.Err() // nil if another has failed, whose error counts
-			}
-			return do(one)
-		})
-	}
-	return group.Wait()
 }

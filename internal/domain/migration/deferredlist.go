@@ -20,21 +20,31 @@ import (
 // there are.
 const maxDeferred = 1000
 
-// The deferred sections of a migration, as far as they still have a row in the
-// format that it leaves: one that was moved or published anew since has none.
+// The deferred sections of a collection m, in their order, as far as they still have
+// a row in the format that the migration leaves: one that was moved or published
+// anew since has none. The LIMITs have each looked up by its key.
 const (
-	sqlDeferredInSQL   = deferredRows + `sections_in_sql` + deferredStanding
-	sqlDeferredInStore = deferredRows + `sections_in_store` + deferredStanding
-	deferredRows       = `
-SELECT m.collection, d.item_key, d.section, d.reason, d.attempts, d.retry, d.first_at, d.last_at
+	stillInSQL    = stillDeferred + `sections_in_sql` + stillStanding
+	stillInStore  = stillDeferred + `sections_in_store` + stillStanding
+	stillDeferred = `
+       SELECT d.item_key, d.section, d.reason, d.attempts, d.retry, d.first_at, d.last_at
+         FROM migration_deferred d
+        CROSS JOIN LATERAL (SELECT FROM `
+	stillStanding = ` s
+                             WHERE s.tenant_id = $1 AND s.number = m.number AND s.collection_id = m.collection_id
+                               AND s.item_key = d.item_key AND s.section = d.section LIMIT 1) s
+        WHERE d.tenant_id = $1 AND d.number = m.number AND d.collection_id = m.collection_id
+        ORDER BY d.item_key, d.section LIMIT $4`
+)
+
+const (
+	sqlDeferredInSQL   = deferredOf + stillInSQL + deferredInOrder
+	sqlDeferredInStore = deferredOf + stillInStore + deferredInOrder
+	deferredOf         = `
+SELECT m.collection, d.*
   FROM migration_checkpoints m
- CROSS JOIN LATERAL (SELECT d.* FROM migration_deferred d
-                      WHERE d.tenant_id = $1 AND d.number = m.number AND d.collection_id = m.collection_id
-                      ORDER BY d.item_key, d.section) d
- CROSS JOIN LATERAL (SELECT FROM `
-	deferredStanding = ` s
-                      WHERE s.tenant_id = $1 AND s.number = m.number AND s.collection_id = m.collection_id
-                        AND s.item_key = d.item_key AND s.section = d.section LIMIT 1) s
+ CROSS JOIN LATERAL (`
+	deferredInOrder = `) d
  WHERE m.tenant_id = $1 AND m.number = ANY ($2) AND m.migration_id = $3
  ORDER BY m.collection, d.item_key, d.section LIMIT $4`
 )

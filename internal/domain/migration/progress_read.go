@@ -33,21 +33,17 @@ SELECT m.collection_id, l.records, l.sections
 )
 
 // What of that is deferred: the sections, and the records of which none is to be
-// tried again. The LIMIT has each row looked up by its key.
+// tried again.
 const (
-	sqlDeferredBySQL   = deferredOfEach + `sections_in_sql` + deferredInTable
-	sqlDeferredByStore = deferredOfEach + `sections_in_store` + deferredInTable
+	sqlDeferredBySQL   = deferredOfEach + stillInSQL + deferredAddedUp
+	sqlDeferredByStore = deferredOfEach + stillInStore + deferredAddedUp
 	deferredOfEach     = `
-SELECT m.collection_id, count(*), count(DISTINCT d.item_key) - count(DISTINCT d.item_key) FILTER (WHERE d.retry)
+SELECT m.collection_id, d.sections, d.passed_over
   FROM migration_checkpoints m
- CROSS JOIN LATERAL (SELECT d.item_key, d.section, d.retry FROM migration_deferred d
-                      WHERE d.tenant_id = $1 AND d.number = m.number AND d.collection_id = m.collection_id) d
- CROSS JOIN LATERAL (SELECT FROM `
-	deferredInTable = ` s
-                      WHERE s.tenant_id = $1 AND s.number = m.number AND s.collection_id = m.collection_id
-                        AND s.item_key = d.item_key AND s.section = d.section LIMIT 1) s
- WHERE m.tenant_id = $1 AND m.number = ANY ($2) AND m.migration_id = $3 AND m.drained_at IS NULL
- GROUP BY m.collection_id`
+ CROSS JOIN LATERAL (SELECT count(*) AS sections, count(DISTINCT d.item_key) - count(DISTINCT d.item_key) FILTER (WHERE d.retry) AS passed_over
+                       FROM (`
+	deferredAddedUp = `) d) d
+ WHERE m.tenant_id = $1 AND m.number = ANY ($2) AND m.migration_id = $3 AND m.drained_at IS NULL`
 )
 
 // Progress tells where a migration stands. It reads each database once, one moment
@@ -97,7 +93,7 @@ func (s *Service) progressOfEach(ctx context.Context, m *Migration) ([]Collectio
 				c.Left = Left{records, sections, sections < maxLeft}
 			})
 		})
-		tx.Queue(deferred, numbers, m.ID).Query(func(rows pgx.Rows) error {
+		tx.Queue(deferred, numbers, m.ID, maxLeft).Query(func(rows pgx.Rows) error {
 			return eachOf(rows, pages[i], func(c *CollectionProgress, sections, records int64) {
 				c.Deferred, c.passedOver = sections, records
 			})

@@ -17,7 +17,7 @@ INSERT INTO migration_samples (tenant_id, migration_id, at, records, bytes)
 VALUES ($1, $2, clock_timestamp(), $3, $4)
 ON CONFLICT (tenant_id, migration_id, at) DO NOTHING`
 	sqlForgetSamples = `
-DELETE FROM migration_samples s WHERE s.tenant_id = $1 AND s.migration_id = $2 AND s.at < clock_timestamp() - $3::interval`
+DELETE FROM migration_samples s WHERE s.tenant_id = $1 AND s.migration_id = $2 AND s.at < now() - $3::interval`
 )
 
 // sample notes how far a migration is, so that its pace is known, and forgets what

@@ -158,7 +158,8 @@ func (p *process) makeAPI(ctx context.Context) error {
 	records := record.New(p.router, coordinator, p.bodyStore(), record.Options{
 		Tracing: p.telemetry.Tracers, Log: p.telemetry.Log, StillValid: p.tokens.StillValid,
 	})
-	if _, err = p.migrations(ctx, records); err != nil {
+	moves, err := p.migrations(ctx, records)
+	if err != nil {
 		return err
 	}
 	p.api, err = httpapi.New(httpapi.Options{
@@ -167,6 +168,7 @@ func (p *process) makeAPI(ctx context.Context) error {
 		Coordinator:    coordinator,
 		CheckpointKeys: checkpointKeys,
 		Records:        records,
+		Migrations:     moves,
 		Memory:         records.Memory(),
 		StorageGuard:   records,
 		Administration: p.store,

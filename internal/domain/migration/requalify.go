@@ -71,12 +71,8 @@ func (s *Service) beginRequalify(ctx context.Context, scope tenancy.Scope, m *Mi
 	if err := s.demandPlan(ctx, m, &Plan{Packet: e.Next}); err != nil {
 		return Migration{}, err
 	}
-	stand, err := s.standings(ctx, m)
-	if err != nil {
+	if err := s.demandStandings(ctx, m, e); err != nil {
 		return Migration{}, err
-	}
-	if found, err := hashOf(stand); err != nil || found != e.CheckpointsHash {
-		return Migration{}, errStale.Because(err)
 	}
 	err = s.control.ControlTx(ctx, m.Tenant, func(tx pgx.Tx) error {
 		if err := useApprovalTx(ctx, tx, m, ofEnvelope, hash); err != nil {
@@ -86,6 +82,26 @@ func (s *Service) beginRequalify(ctx context.Context, scope tenancy.Scope, m *Mi
 		return err
 	})
 	return next, err
+}
+
+// demandStandings holds all checkpoints to be just as the envelope has them.
+func (s *Service) demandStandings(ctx context.Context, m *Migration, e *Envelope) error {
+	stand, err := s.standings(ctx, m)
+	if err != nil {
+		return err
+	}
+	found, err := hashOf(stand)
+	if err != nil || found == e.CheckpointsHash {
+		return err
+	}
+	now, err := s.Migration(ctx, m.Tenant, m.ID)
+	switch {
+	case err != nil:
+		return err
+	case now.Revision != m.Revision:
+		return errMoved // another caller of this very envelope, perhaps
+	}
+	return errStale
 }
 
 // requalified is the note of a requalification's transitions.

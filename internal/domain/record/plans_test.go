@@ -42,6 +42,9 @@ var searches = map[string]map[string]string{
 	sqlTakeRows:        {"collections": "collection"},
 	sqlSwitchFormat:    {"collections": "collection"},
 	sqlSeal:            {"collections": "collection"},
+	sqlStoredSections:  {"sections_in_store": `ROW\(item_key, section\)`},
+	sqlCountStored:     {"sections_in_store": "collection_id"},
+	sqlStillStored:     {"sections_in_store": "section"},
 	sqlDemandOneFormat: {"sections_in_sql": "collection_id", "sections_in_store": "collection_id"},
 }
 

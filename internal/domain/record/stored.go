@@ -48,7 +48,8 @@ func scanStored(row pgx.CollectableRow) (s StoredSection, err error) {
 
 const sqlCountStored = `
 SELECT count(*), coalesce(sum(s.length), 0)::bigint
-  FROM sections_in_store s WHERE s.tenant_id = $1 AND s.number = $2 AND s.collection_id = $3 AND s.live`
+  FROM sections_in_store s
+ WHERE s.number::integer = $2::smallint::integer AND s.tenant_id = $1 AND s.collection_id = $3 AND s.live`
 
 // CountStored counts a collection's bodies in the store, each section's by itself.
 //

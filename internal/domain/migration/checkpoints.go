@@ -21,7 +21,9 @@ SELECT ` + checkpointColumns + `
 // database by database, so they may be of moments a little apart.
 func (s *Service) checkpoints(ctx context.Context, m *Migration) ([]Checkpoint, error) {
 	pages := make([][]Checkpoint, len(s.router.Databases()))
-	err := s.everywhere(ctx, m.Tenant, true, func(i int, db *postgres.Database, tx *tenancy.Tx) {
+	e := s.entry(m.Tenant)
+	e.ReadOnly = true
+	err := s.everywhere(ctx, e, func(i int, db *postgres.Database, tx *tenancy.Tx) {
 		tx.Queue(sqlCheckpoints, numbersOf(db), m.ID).Query(func(rows pgx.Rows) (err error) {
 			pages[i], err = pgx.CollectRows(rows, scanCheckpoint)
 			return err
@@ -41,21 +43,21 @@ UPDATE migration_checkpoints m SET held = $4, held_at = $5
 // hold brings a migration's checkpoints to what its state says: no pass commits
 // unless it is active. A pass that is under way meets it at its commit.
 func (s *Service) hold(ctx context.Context, m *Migration) error {
-	return s.everywhere(ctx, m.Tenant, false, func(_ int, db *postgres.Database, tx *tenancy.Tx) {
+	return s.everywhere(ctx, s.entry(m.Tenant), func(_ int, db *postgres.Database, tx *tenancy.Tx) {
 		tx.Queue(sqlHold, numbersOf(db), m.ID, m.State != Active, m.Revision)
 	})
 }
 
-// everywhere runs a transaction for a tenant on each data database that has
-// numbers. queue is called side by side.
-func (s *Service) everywhere(ctx context.Context, tenant domain.TenantID, reads bool, queue func(i int, db *postgres.Database, tx *tenancy.Tx)) error {
+// everywhere runs a transaction on each data database that has numbers, and with
+// all of these. queue is called side by side.
+func (s *Service) everywhere(ctx context.Context, e tenancy.Entry, queue func(i int, db *postgres.Database, tx *tenancy.Tx)) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, db := range s.router.Databases() {
 		if len(db.Numbers) == 0 {
 			continue
 		}
-		e := s.entry(tenant, db.Numbers...)
-		e.ReadOnly = reads
+		e := e
+		e.Numbers = db.Numbers
 		group.Go(func() error {
 			return tenancy.Run(ctx, db, e, func(_ context.Context, tx *tenancy.Tx) error {
 				queue(i, db, tx)
@@ -64,6 +66,12 @@ func (s *Service) everywhere(ctx context.Context, tenant domain.TenantID, reads 
 		})
 	}
 	return group.Wait()
+}
+
+// view is for who is told of a migration: of a suspended tenant's too, which may
+// be what has stopped it.
+func (s *Service) view(tenant domain.TenantID) tenancy.Entry {
+	return tenancy.Entry{Tenant: tenant, Purpose: tenancy.Export, ReadOnly: true}
 }
 
 func numbersOf(db *postgres.Database) []int16 {

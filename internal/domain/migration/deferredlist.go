@@ -63,7 +63,7 @@ func (s *Service) DeferredOf(ctx context.Context, tenant domain.TenantID, id dom
 		sql = sqlDeferredInStore
 	}
 	pages := make([][]Deferred, len(s.router.Databases()))
-	err = s.everywhere(ctx, tenant, true, func(i int, db *postgres.Database, tx *tenancy.Tx) {
+	err = s.everywhere(ctx, s.view(tenant), func(i int, db *postgres.Database, tx *tenancy.Tx) {
 		tx.Queue(sql, numbersOf(db), id, maxDeferred).Query(func(rows pgx.Rows) (err error) {
 			pages[i], err = pgx.CollectRows(rows, scanDeferred)
 			return err

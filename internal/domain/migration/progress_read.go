@@ -53,7 +53,7 @@ SELECT m.collection_id, d.sections, d.passed_over
 func (s *Service) Progress(ctx context.Context, m Migration) (Progress, error) {
 	p := Progress{PausedBy: m.HeldBy}
 	var err error
-	if p.Collections, err = s.progressOfEach(ctx, &m); err != nil {
+	if p.Collections, err = s.progressOfEach(ctx, &m, maxLeft); err != nil {
 		return Progress{}, err
 	}
 	p.addUp()
@@ -72,14 +72,14 @@ func (s *Service) Progress(ctx context.Context, m Migration) (Progress, error) {
 }
 
 // progressOfEach gives the lines of the collections that have accepted the plan, by
-// name.
-func (s *Service) progressOfEach(ctx context.Context, m *Migration) ([]CollectionProgress, error) {
+// name. most is up to how many sections of each are counted.
+func (s *Service) progressOfEach(ctx context.Context, m *Migration, most int64) ([]CollectionProgress, error) {
 	left, deferred := sqlLeftBySQL, sqlDeferredBySQL
 	if m.Kind == Rehydrate {
 		left, deferred = sqlLeftByStore, sqlDeferredByStore
 	}
 	pages := make([][]CollectionProgress, len(s.router.Databases()))
-	err := s.everywhere(ctx, m.Tenant, true, func(i int, db *postgres.Database, tx *tenancy.Tx) {
+	err := s.everywhere(ctx, s.view(m.Tenant), func(i int, db *postgres.Database, tx *tenancy.Tx) {
 		numbers := numbersOf(db)
 		tx.Queue(sqlCheckpoints, numbers, m.ID).Query(func(rows pgx.Rows) (err error) {
 			pages[i], err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (CollectionProgress, error) {
@@ -88,12 +88,12 @@ func (s *Service) progressOfEach(ctx context.Context, m *Migration) ([]Collectio
 			})
 			return err
 		})
-		tx.Queue(left, numbers, m.ID, maxLeft).Query(func(rows pgx.Rows) error {
+		tx.Queue(left, numbers, m.ID, most).Query(func(rows pgx.Rows) error {
 			return eachOf(rows, pages[i], func(c *CollectionProgress, records, sections int64) {
-				c.Left = Left{records, sections, sections < maxLeft}
+				c.Left = Left{records, sections, sections < most}
 			})
 		})
-		tx.Queue(deferred, numbers, m.ID, maxLeft).Query(func(rows pgx.Rows) error {
+		tx.Queue(deferred, numbers, m.ID, most).Query(func(rows pgx.Rows) error {
 			return eachOf(rows, pages[i], func(c *CollectionProgress, sections, records int64) {
 				c.Deferred, c.passedOver = sections, records
 			})

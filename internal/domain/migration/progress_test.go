@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -123,12 +124,50 @@ func TestProgress_CountsUpToABound(t *testing.T) {
 	t.Parallel()
 	m := newMoving(t)
 	c := m.fill(t, "orders", 0)
-	m.plant(t, c, maxLeft/2+1)
+	m.plant(t, c, 60)
 	if err := m.api.accept(t.Context(), &m.plan, c); err != nil {
 		t.Fatal(err)
 	}
-	p, err := m.api.Progress(t.Context(), m.plan)
-	if err != nil || p.Left != (Left{maxLeft / 2, maxLeft, false}) {
-		t.Errorf("left is %+v, %v", p.Left, err)
+	for most, want := range map[int64]Left{100: {50, 100, false}, 120: {60, 120, false}, 121: {60, 120, true}} {
+		all, err := m.api.progressOfEach(t.Context(), &m.plan, most)
+		if err != nil || len(all) != 1 || all[0].Left != want {
+			t.Errorf("up to %d: %+v, %v", most, all, err)
+		}
+	}
+}
+
+// Who reviews a migration that stopped since its tenant was suspended sees how far
+// it is.
+func TestProgress_OfASuspendedTenant(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	m.fill(t, "orders", 4)
+	active := m.active(t, RecordBodies)
+	if _, err := m.api.control.SuspendTenant(t.Context(), operator("ada"), active.Tenant); err != nil {
+		t.Fatal(err)
+	}
+	if p := m.progress(t, active); p.Left.Records != 4 {
+		t.Errorf("the progress is %+v", p)
+	}
+	if all := m.deferred(t, active); len(all) != 0 {
+		t.Errorf("deferred are %+v", all)
+	}
+}
+
+// BenchmarkProgress counts what is left of 100,000 records of two sections.
+func BenchmarkProgress(b *testing.B) {
+	m := newMoving(b)
+	for i := range 4 {
+		c := m.fill(b, fmt.Sprint("orders-", i), 0)
+		m.plant(b, c, 25_000)
+		if err := m.api.accept(b.Context(), &m.plan, c); err != nil {
+			b.Fatal(err)
+		}
+	}
+	m.every(b, `VACUUM ANALYZE sections_in_sql`)
+	for b.Loop() {
+		if p, err := m.api.Progress(b.Context(), m.plan); err != nil || p.Left.Records != 100_000 {
+			b.Fatalf("left is %+v, %v", p.Left, err)
+		}
 	}
 }

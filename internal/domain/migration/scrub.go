@@ -35,8 +35,8 @@ SELECT ` + reportColumns + `
 
 // BeginScrub begins to read every body that the migration's collections have in the
 // store, within a budget of its own. Workers do it, slice by slice (Scrub). One goes
-// at a time; one that follows a scrub whose budget was spent goes on where that
-// ended, and is about all that both have read.
+// at a time; one that follows a scrub whose budget was spent, and that had found
+// nothing wrong, goes on where that ended, and is about all that both have read.
 //
 // Errors: invalid budget_invalid; not found migration_not_found; conflict
 // plan_hash_differs, migration_state, scrub_under_way, migration_moved; unavailable.
@@ -97,13 +97,19 @@ func scrubToBeginTx(ctx context.Context, tx pgx.Tx, m *Migration, budget ScrubBu
 	if err != nil {
 		return nil, err
 	}
-	if len(ended) == 1 && ended[0].Scrub.Spent != "" {
+	if len(ended) == 1 && ended[0].Scrub.goesOn() {
 		*progress = *ended[0].Scrub
 		progress.Continues = &ended[0].ID
 	}
 	progress.Budget, progress.Spent, progress.OwnBodies, progress.OwnBytes, progress.Step = budget, "", 0, 0, 0
 	return progress, nil
 }
+
+// goesOn tells of a scrub that has ended that another may go on behind it.
+func (p *ScrubProgress) goesOn() bool { return p.Spent != "" && p.sound() }
+
+// sound tells that every body that was reached is what it must be.
+func (p *ScrubProgress) sound() bool { return p.Corrupt+p.Missing+p.Unreachable == 0 }
 
 func overdueTx(ctx context.Context, tx pgx.Tx, r *Report) (overdue bool, err error) {
 	return overdue, tx.QueryRow(ctx, `SELECT clock_timestamp() > $1::timestamptz`, r.Deadline).Scan(&overdue)
@@ -139,7 +145,6 @@ func (s *Service) keepScrub(ctx context.Context, r *Report, next ScrubProgress) 
 // and every body was read and right.
 func endScrubTx(ctx context.Context, tx pgx.Tx, r *Report) (ended bool, err error) {
 	p := r.Scrub
-	passed := p.Covered && p.Corrupt+p.Missing+p.Unreachable == 0
-	tag, err := tx.Exec(ctx, sqlEndScrub, r.Tenant, r.Migration, r.ID, jsonOf(p), p.Step, passed)
+	tag, err := tx.Exec(ctx, sqlEndScrub, r.Tenant, r.Migration, r.ID, jsonOf(p), p.Step, p.Covered && p.sound())
 	return tag.RowsAffected() == 1, err
 }

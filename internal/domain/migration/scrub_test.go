@@ -262,3 +262,31 @@ func TestScrub_WhoseStoreIsAwayStaysWhereItIs(t *testing.T) {
 		t.Errorf("with the store again it is %+v", ended.Scrub)
 	}
 }
+
+func TestScrub_HasItsTime_AndAnotherEndsWhatNobodyWorkedOn(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	m.fill(t, "orders", 5)
+	drained := m.moved(t)
+	for _, budget := range []ScrubBudget{{Bodies: -1}, {Bytes: -1}, {Duration: -1}, {Duration: 31 * 24 * time.Hour}} {
+		m.refused(t, "budget_invalid", drained.ID, func(ctx context.Context) error {
+			_, err := m.api.BeginScrub(ctx, planner, drained.Tenant, drained.ID, drained.PlanHash, budget)
+			return err
+		})
+	}
+	late := m.beginScrub(t, drained, ScrubBudget{Duration: time.Nanosecond})
+	next := m.beginScrub(t, m.now(t, drained.ID), ScrubBudget{Duration: time.Nanosecond})
+	ended, err := m.api.ReportOf(t.Context(), late.Tenant, late.Migration, late.ID)
+	if err != nil || ended.EndedAt.IsZero() || ended.Passed || ended.Scrub.Spent != SpentTime {
+		t.Errorf("the late one is %+v, %v", ended, err)
+	}
+	if r := m.scrubbed(t, m.Service, next); r.Passed || r.Scrub.Spent != SpentTime || r.Scrub.Covered {
+		t.Errorf("worked on late it is %+v", r.Scrub)
+	}
+	active := m.ask(t, RecordBodies)
+	shown, _ := m.previewed(t, active)
+	m.refused(t, "migration_state", shown.ID, func(ctx context.Context) error {
+		_, err := m.api.BeginScrub(ctx, planner, shown.Tenant, shown.ID, shown.PlanHash, ScrubBudget{})
+		return err
+	})
+}

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +31,8 @@ const (
 var (
 	errPhase = domain.Invalid("phase_unknown", "A verification is a baseline or a recheck.").At("/phase")
 
-	errRuntime = domain.Conflict("runtime_differs",
+	errNoTokens = errors.New("this process has no tokens to read with")
+	errRuntime  = domain.Conflict("runtime_differs",
 		"The build, a database or the bucket isn't the one that the plan names. Nothing was changed. Look at the deployments, and at the plan's drift.")
 
 	// verifiable are the states in which a phase is begun and ended.
@@ -61,6 +63,9 @@ func (s *Service) BeginVerification(ctx context.Context, scope tenancy.Scope, te
 	states, known := verifiable[phase]
 	if !known {
 		return Verification{}, errPhase
+	}
+	if s.tokens == nil {
+		return Verification{}, errNoTokens
 	}
 	m, p, err := s.standing(ctx, tenant, id, plan)
 	if err != nil {

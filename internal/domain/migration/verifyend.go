@@ -94,6 +94,7 @@ func (s *Service) EndVerification(ctx context.Context, scope tenancy.Scope, tena
 		return Verdict{}, err
 	}
 	if m.State == Stopped && before.State != Stopped {
+		// A crash before this leaves drained checkpoints let go: nothing is left to move.
 		err = s.hold(ctx, &m)
 	}
 	return verdict, err

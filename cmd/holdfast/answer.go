@@ -13,6 +13,7 @@ type answer struct {
 	value   any                   // nil where there is nothing to tell but that it is done
 	write   func(io.Writer) error // for people
 	differs bool                  // what was asked about is not as it should be
+	later   bool                  // what was asked about is sound, and not at its end
 }
 
 func (a answer) print(out io.Writer, asJSON bool) error {

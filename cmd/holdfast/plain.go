@@ -11,7 +11,8 @@ import (
 )
 
 // plain puts what went wrong with a call into words for people: the problem's
-// detail and the places that it points at, and what is needed to ask about it.
+// detail, the places and the record that it points at, and what is needed to ask
+// about it.
 func plain(api string, err error) error {
 	var refused *holdfast.Error
 	var unsent *url.Error
@@ -44,6 +45,15 @@ func refusal(e *holdfast.Error) string {
 		for _, at := range *e.Errors {
 			fmt.Fprintf(&text, "\n  %s: %s", at.Pointer, at.Code)
 		}
+	}
+	if place := placeOf("", deref(e.Key), deref(e.Section)); place != "" {
+		text.WriteString("\n " + place)
+	}
+	if e.State != nil {
+		text.WriteString("\n  the migration is " + *e.State)
+	}
+	if e.Drift != nil {
+		text.WriteString("\n" + strings.TrimSuffix(driftText(*e.Drift), "\n"))
 	}
 	return text.String()
 }

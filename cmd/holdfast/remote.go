@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
+	"github.com/holdfast-dev/holdfast/internal/domain/migration"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -63,22 +65,29 @@ func (r *remote) call(ask func(ctx context.Context, api caller, args []string) (
 		if err := given.print(command.OutOrStdout(), r.asJSON); err != nil {
 			return err
 		}
-		if given.differs {
+		switch {
+		case given.differs:
 			return exitError{code: exitDiffers}
+		case given.later:
+			return exitError{code: exitLater}
 		}
 		return nil
 	}
 }
 
 // arguments takes one argument of each name, in this order. All but NAME and FILE
-// are ids: what isn't one must not become a part of a path.
+// are ids or hashes: what isn't one must not become a part of a path.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) != len(names) {
 			return fmt.Errorf("usage: %s", command.UseLine())
 		}
 		for i, name := range names {
-			if !isA(name, args[i]) {
+			switch {
+			case isA(name, args[i]):
+			case name == "HASH":
+				return fmt.Errorf("%s %q is not the hash of anything: 64 hexadecimal digits", name, args[i])
+			default:
 				return fmt.Errorf("%s %q is not an id", name, args[i])
 			}
 		}
@@ -95,6 +104,11 @@ func isA(name, argument string) bool {
 	case "CLIENT":
 		_, ok := tenancy.ParseClientIDText(argument)
 		return ok
+	case "HASH":
+		return new(migration.Hash).UnmarshalText([]byte(argument)) == nil
+	case "DEFERRED":
+		_, err := base64.RawURLEncoding.DecodeString(argument)
+		return err == nil && argument != ""
 	default:
 		_, err := domain.ParseID[struct{}](argument)
 		return err == nil

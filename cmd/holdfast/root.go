@@ -40,9 +40,10 @@ func newRoot(environ []string) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newSchema(environ), newBench(environ))
+	root.AddCommand(newSchema(environ), newBench(environ), newQualify(environ))
 	api := &remote{environ: environ}
-	root.AddCommand(newTenant(api), newPrincipal(api), newKey(api), newClient(api), newOperator(api), newToken(api), newIdentity(api), newLease(api), newJournal(api), newRecord(api))
+	root.AddCommand(newTenant(api), newPrincipal(api), newKey(api), newClient(api), newOperator(api), newToken(api), newIdentity(api), newLease(api), newJournal(api), newRecord(api),
+		newMigration(api), newQualification(api), newDeployments(api))
 	codeErrors(root)
 	return root
 }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	holdfast "github.com/holdfast-dev/holdfast/clients/go"
+)
+
+// approvable is what an approval names: the plan, or an envelope.
+var approvable = &subject{
+	flag: "hash", usage: "the `hash` of the plan or the envelope", missing: standingPlan.missing, standing: standingPlan.standing,
+}
+
+func newMigrationApprove(r *remote) *cobra.Command {
+	return act{
+		use:    "approve",
+		short:  "Approve a migration's plan, an envelope, or going on behind a stop",
+		states: []string{"previewed", "paused", "stopped"},
+		named:  true,
+		about:  approvable,
+		told:   true,
+		long: "By its hash: of the plan, before it is activated, or while the migration is stopped, to let it go on;\n" +
+			"of an envelope that carries a migration over to another build. The approver is another person than\n" +
+			"who asked for the migration and who previewed. An approval is for the state that it was given in,\n" +
+			"and is used once.\n\n" +
+			"It shows what would be approved first, and what has drifted. That takes the scope operator:migrate.\n\n",
+		would: toApprove,
+		do: func(ctx context.Context, api caller, t target) (answer, error) {
+			approved, err := api.ApproveMigrationWithResponse(ctx, t.tenant, t.id, holdfast.MigrationApproval{Hash: t.hash})
+			if err != nil {
+				return answer{}, err
+			}
+			return migrationView.one(*approved.JSON200), nil
+		},
+	}.command(r)
+}
+
+// toApprove shows what the hash is of.
+func toApprove(ctx context.Context, api caller, t target) (string, error) {
+	if t.hash != deref(t.Migration.PlanHash) {
+		return toApproveEnvelope(ctx, api, t)
+	}
+	plan, err := planOf(ctx, api, t.tenant, t.id, t.hash)
+	if err != nil {
+		return "", err
+	}
+	drift, err := driftOf(ctx, api, t.tenant, t.id)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	if err := writeParts(&text, planParts(plan)); err != nil {
+		return "", err
+	}
+	text.WriteByte('\n')
+	switch {
+	case len(drift) == 0:
+		text.WriteString("Nothing has drifted: the plan is as it would be made now.\n")
+	default:
+		fmt.Fprintf(&text, "It has drifted, and would be refused where that matters:\n%s", driftText(drift))
+	}
+	if stop := t.Migration.Stop; stop != nil {
+		fmt.Fprintf(&text, "It stopped for a review: %s\nNext step: %s\nTo be approved: that it goes on, as %s.", stopOf(stop), stop.NextStep, stop.FromState)
+		return text.String(), nil
+	}
+	text.WriteString("To be approved: this plan, for one activation.")
+	return text.String(), nil
+}
+
+func toApproveEnvelope(ctx context.Context, api caller, t target) (string, error) {
+	got, err := api.GetMigrationEnvelopeWithResponse(ctx, t.tenant, t.id, t.hash)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	if err := writeParts(&text, envelopeParts(*got.JSON200)); err != nil {
+		return "", err
+	}
+	text.WriteString("\nTo be approved: that the migration is carried over to that build, as long as nothing has changed.")
+	return text.String(), nil
+}

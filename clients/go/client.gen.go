@@ -2383,6 +2383,9 @@ type MigrationObservations struct {
 	// Price In US dollars.
 	Price StorePrice `json:"price"`
 
+	// Prices What the object store charges, in US dollars; R2's list prices without it.
+	Prices StorePrices `json:"prices"`
+
 	// Requests What the object store is asked, retries aside: at least one of each for every distinct body,
 	// at most for every live one.
 	Requests StoreRequests `json:"requests"`
@@ -3484,6 +3487,7 @@ type QualifiedMovement struct {
 	LowBytesPerSecond    int64 `json:"low_bytes_per_second"`
 	LowRecordsPerMinute  int64 `json:"low_records_per_minute"`
 	Milliseconds         int64 `json:"milliseconds"`
+	Passes               int64 `json:"passes"`
 	Records              int64 `json:"records"`
 }
 
@@ -4119,12 +4123,9 @@ type StorePlace struct {
 // StorePrice In US dollars.
 type StorePrice struct {
 	// LeastOnce For requests.
-	LeastOnce float64 `json:"least_once"`
-	MostOnce  float64 `json:"most_once"`
-
-	// Prices What the object store charges, in US dollars; R2's list prices without it.
-	Prices        StorePrices `json:"prices"`
-	StorageAMonth float64     `json:"storage_a_month"`
+	LeastOnce     float64 `json:"least_once"`
+	MostOnce      float64 `json:"most_once"`
+	StorageAMonth float64 `json:"storage_a_month"`
 }
 
 // StorePrices What the object store charges, in US dollars; R2's list prices without it.

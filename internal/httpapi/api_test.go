@@ -28,6 +28,7 @@ type testAPI struct {
 	directory   *fakeDirectory
 	coordinator *fakeCoordinator
 	records     *fakeRecords
+	migrations  *fakeMigrations
 	memory      *fakeMemory
 	store       *fakeStore
 	tokens      *fakeTokens
@@ -48,7 +49,7 @@ type testOptions struct {
 
 func newTestAPI(t testing.TB, o testOptions) *testAPI {
 	t.Helper()
-	a := &testAPI{directory: &fakeDirectory{}, coordinator: &fakeCoordinator{}, records: &fakeRecords{record: theRecord()}, memory: &fakeMemory{}, store: &fakeStore{}, tokens: &fakeTokens{}, jobs: &fakeJobs{}, log: &bytes.Buffer{}}
+	a := &testAPI{directory: &fakeDirectory{}, coordinator: &fakeCoordinator{}, records: &fakeRecords{record: theRecord()}, migrations: &fakeMigrations{}, memory: &fakeMemory{}, store: &fakeStore{}, tokens: &fakeTokens{}, jobs: &fakeJobs{}, log: &bytes.Buffer{}}
 	if o.tracers == nil {
 		o.tracers = tracenoop.NewTracerProvider()
 	}
@@ -69,6 +70,7 @@ func newTestAPI(t testing.TB, o testOptions) *testAPI {
 		Coordinator:    a.coordinator,
 		CheckpointKeys: fakeCheckpointKeys{},
 		Records:        a.records,
+		Migrations:     a.migrations,
 		Memory:         memory,
 		Administration: a.store,
 		StorageGuard:   o.guard,

@@ -33,6 +33,10 @@ func (f *fakeTokens) Authenticate(_ context.Context, token string) (tenancy.Scop
 		return tenancy.Scope{Tenant: testTenant, Scopes: []string{"identity:read", "operator:tenants"}}, nil
 	case "operator":
 		return tenancy.Scope{Scopes: []string{"identity:read", "operator:read", "operator:tenants"}}, nil
+	case "migrator":
+		return tenancy.Scope{Principal: migrator, Name: "grace", Scopes: []string{"operator:migrate"}}, nil
+	case "approver":
+		return tenancy.Scope{Name: "ada", Scopes: []string{"operator:approve"}}, nil
 	default:
 		return tenancy.Scope{}, domain.Unauthenticated("token_invalid", "The token is not one of ours.")
 	}

@@ -24,7 +24,8 @@ const (
 	// timeout, so a slice ends before that, and whose worker was killed is tried
 	// again two minutes after it began at the latest: a minute, the 30 s between two
 	// looks of the rescuer, sliceRetry, the 5 s between two looks of River's
-	// scheduler, and the 15 s that a killed leader's term may last meanwhile.
+	// scheduler, and the 15 s that a killed leader's term may last meanwhile. Before
+	// that the watch gives it to another (migration.go).
 	sliceFor      = 45 * time.Second
 	sliceTimeout  = 55 * time.Second
 	handOnTimeout = 4 * time.Second

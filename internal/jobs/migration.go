@@ -23,9 +23,11 @@ type Migrations interface {
 }
 
 const (
-	// watchEvery is the time between two looks for work that has no job: of a worker
-	// that was killed, for so often that River gave it up.
-	watchEvery = 15 * time.Second
+	// watchEvery is the time between two looks for work that has no job, or whose
+	// worker has been silent for desertedAfter: one that lives tells every 5 s that it
+	// is at it. So what a killed worker did goes on within half a minute.
+	watchEvery    = 10 * time.Second
+	desertedAfter = 20 * time.Second
 	// openLimit is how many runs, and how many scrubs, are looked at.
 	openLimit = 1000
 	// runSlices and scrubSlices are how many a worker works at once.

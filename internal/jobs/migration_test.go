@@ -166,6 +166,27 @@ func TestRun_IsAskedForOnceByWhoeverBeginsItAndTheWatch(t *testing.T) {
 	}
 }
 
+// The job still counts as running, and nobody is heard of who works it.
+func TestWatch_WhatIsDesertedGoesToAnotherWorker(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, 1)
+	deserted, alive := openRun(newTenant()), openRun(newTenant())
+	deserted.Silent, alive.Silent = time.Minute, 5*time.Second
+	for _, run := range []migration.OpenWork{deserted, alive} {
+		if err := b.inserter(t).MigrationRun(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.exec(t, `UPDATE river_job SET state = 'running', attempt = 1, attempted_at = now() - interval '30 seconds', attempted_by = '{another}'`)
+	fake := &fakeMigrations{}
+	fake.begin(deserted, alive)
+	b.runner(t, &fakeIdentity{}, func(o *jobs.Options) { o.Migrations = fake })
+	await(t, "the deserted one to end", func() bool { return strings.Join(b.states(t, "migration_run"), " ") == "completed running" })
+	if diff := cmp.Diff([]migration.OpenWork{deserted}, fake.asked()); diff != "" {
+		t.Errorf("slices (-want +got):\n%s", diff)
+	}
+}
+
 func TestRun_WhoseSlicesWereGivenUpIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	b := setUp(t, 1)

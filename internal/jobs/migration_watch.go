@@ -39,11 +39,22 @@ DELETE FROM river_job
  WHERE kind = $1 AND state IN ('available', 'retryable', 'scheduled') AND scheduled_at < clock_timestamp() - interval '1 minute'
    AND NOT args->>'run' = ANY ($2::text[])`
 
+// sqlDeserted gives jobs that count as running to another worker, as River's rescuer
+// does a minute later. A worker that is alive all the same goes on beside it, and of
+// each step of theirs one commits.
+const sqlDeserted = `
+UPDATE river_job SET state = 'available', attempt = greatest(attempt - 1, 0), scheduled_at = clock_timestamp()
+ WHERE kind = ANY ($1::text[]) AND state = 'running' AND attempted_at < clock_timestamp() - $2::interval
+   AND coalesce(args->>'run', args->>'report') = ANY ($3::text[])`
+
 // Work does one look. Jobs are unique while unfinished, so that what has one gets no
 // other.
 func (w *watcher) Work(ctx context.Context, _ *river.Job[MigrationWatch]) error {
 	open, err := w.migrations.OpenWork(ctx, openLimit)
 	if err != nil {
+		return err
+	}
+	if err := w.handOver(ctx, open); err != nil {
 		return err
 	}
 	if len(open) < openLimit { // else some are out of sight
@@ -60,6 +71,21 @@ func (w *watcher) Work(ctx context.Context, _ *river.Job[MigrationWatch]) error 
 		return nil
 	}
 	_, err = river.ClientFromContext[pgx.Tx](ctx).InsertMany(ctx, params)
+	return err
+}
+
+// handOver gives what nobody has been heard of at to another worker.
+func (w *watcher) handOver(ctx context.Context, open []migration.OpenWork) error {
+	var silent []string
+	for _, o := range open {
+		if o.Silent > desertedAfter {
+			silent = append(silent, o.ID.String())
+		}
+	}
+	if len(silent) == 0 {
+		return nil
+	}
+	_, err := w.control.Exec(ctx, sqlDeserted, []string{MigrationRun{}.Kind(), MigrationScrub{}.Kind()}, desertedAfter, silent)
 	return err
 }
 

@@ -159,6 +159,7 @@ CREATE TABLE migration_reports (
     actor        text COLLATE "C" NOT NULL,
     started_at   timestamptz NOT NULL,
     deadline     timestamptz NOT NULL,
+    worked_at    timestamptz,
     ended_at     timestamptz,
     PRIMARY KEY (tenant_id, migration_id, report_id),
     CHECK ((ended_at IS NULL) = (passed IS NULL))
@@ -205,22 +206,25 @@ GRANT SELECT, INSERT ON migration_transitions TO holdfast_api, holdfast_worker;
 GRANT SELECT, INSERT, UPDATE ON migration_runs, migration_reports TO holdfast_api, holdfast_worker;
 GRANT SELECT, INSERT, DELETE ON migration_samples TO holdfast_api, holdfast_worker;
 
--- What workers go on with: runs, and scrubs. Only identities are told.
+-- What workers go on with: runs, and scrubs, and for how long nobody has been heard
+-- of who is at one. Only identities are told.
 CREATE POLICY scanner ON migration_runs FOR SELECT TO holdfast_scanner USING (true);
 CREATE POLICY scanner ON migration_reports FOR SELECT TO holdfast_scanner USING (true);
 CREATE INDEX migration_reports_open ON migration_reports (started_at) WHERE ended_at IS NULL;
 -- +goose StatementBegin
-CREATE FUNCTION open_migration_work(p_limit integer) RETURNS TABLE (tenant_id uuid, migration_id uuid, work_id uuid, scrub boolean, build text)
+CREATE FUNCTION open_migration_work(p_limit integer) RETURNS TABLE (tenant_id uuid, migration_id uuid, work_id uuid, scrub boolean, build text,
+                                                                          silent interval)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
     BEGIN ATOMIC
-        (SELECT r.tenant_id, r.migration_id, r.run_id, false, r.build FROM migration_runs r WHERE r.ended_at IS NULL ORDER BY r.started_at LIMIT p_limit)
+        (SELECT r.tenant_id, r.migration_id, r.run_id, false, r.build, clock_timestamp() - coalesce(r.worked_at, r.started_at)
+           FROM migration_runs r WHERE r.ended_at IS NULL ORDER BY r.started_at LIMIT p_limit)
         UNION ALL
-        (SELECT r.tenant_id, r.migration_id, r.report_id, true, r.build FROM migration_reports r
-          WHERE r.ended_at IS NULL AND r.kind = 'scrub' ORDER BY r.started_at LIMIT p_limit);
+        (SELECT r.tenant_id, r.migration_id, r.report_id, true, r.build, clock_timestamp() - coalesce(r.worked_at, r.started_at)
+           FROM migration_reports r WHERE r.ended_at IS NULL AND r.kind = 'scrub' ORDER BY r.started_at LIMIT p_limit);
     END;
 -- +goose StatementEnd
-GRANT SELECT (tenant_id, migration_id, run_id, build, started_at, ended_at) ON migration_runs TO holdfast_scanner;
-GRANT SELECT (tenant_id, migration_id, report_id, kind, build, started_at, ended_at) ON migration_reports TO holdfast_scanner;
+GRANT SELECT (tenant_id, migration_id, run_id, build, started_at, worked_at, ended_at) ON migration_runs TO holdfast_scanner;
+GRANT SELECT (tenant_id, migration_id, report_id, kind, build, started_at, worked_at, ended_at) ON migration_reports TO holdfast_scanner;
 GRANT CREATE ON SCHEMA public TO holdfast_scanner;
 ALTER FUNCTION open_migration_work(integer) OWNER TO holdfast_scanner;
 REVOKE CREATE ON SCHEMA public FROM holdfast_scanner;

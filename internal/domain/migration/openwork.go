@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -16,9 +17,12 @@ type OpenWork struct {
 	ID        domain.RunID // the run's; of a scrub, its report's
 	Scrub     bool
 	Build     string // for which it was asked
+	// Silent is for how long nobody has been heard of who is at it. Whoever is tells of
+	// it every few seconds, but for a store or a database that doesn't answer.
+	Silent time.Duration
 }
 
-const sqlOpenWork = `SELECT tenant_id, migration_id, work_id, scrub, build FROM open_migration_work($1)`
+const sqlOpenWork = `SELECT tenant_id, migration_id, work_id, scrub, build, silent FROM open_migration_work($1)`
 
 // OpenWork gives the runs and the scrubs of all tenants that haven't ended, so many
 // of each at most, those that began first. It is the worker's alone.

@@ -118,7 +118,7 @@ func overdueTx(ctx context.Context, tx pgx.Tx, r *Report) (overdue bool, err err
 // Two workers may be at one scrub: the step lets one of them keep a page.
 const (
 	sqlKeepScrub = `
-UPDATE migration_reports r SET progress = $4
+UPDATE migration_reports r SET progress = $4, worked_at = clock_timestamp()
  WHERE r.tenant_id = $1 AND r.migration_id = $2 AND r.report_id = $3 AND r.ended_at IS NULL AND (r.progress ->> 'step')::bigint = $5`
 	sqlEndScrub = `
 UPDATE migration_reports r SET progress = $4, passed = $6, report = $4, ended_at = clock_timestamp()

@@ -54,6 +54,7 @@ type shift struct {
 	until      time.Time
 	made       int64 // passes that it began
 	looked     time.Time
+	told       time.Time // that somebody is at it
 	sampled    time.Time
 	over       bool // the run is, or the migration isn't active
 	unresolved bool // only deferred sections are left in some collection
@@ -128,7 +129,7 @@ func (w *shift) may(ctx context.Context) (record.Caps, bool) {
 		if err := w.look(ctx, w.m.Tenant, w.m.ID, w.run.ID); err != nil {
 			return record.Caps{}, false // the next shift finds out why
 		}
-		w.sampleNow(ctx)
+		w.tell(ctx)
 	}
 	if w.over {
 		return record.Caps{}, false
@@ -137,22 +138,31 @@ func (w *shift) may(ctx context.Context) (record.Caps, bool) {
 	return w.caps, true
 }
 
-// sampleEvery is how often the pace is noted.
-const sampleEvery = 15 * time.Second
+// A worker tells every few seconds that it is at a run, and notes the pace.
+const (
+	tellEvery   = 5 * time.Second
+	sampleEvery = 15 * time.Second
+)
 
-// sampleNow notes how far the migration is. A sample that is lost makes the pace
-// coarser, and nothing else.
-func (w *shift) sampleNow(ctx context.Context) {
-	if time.Since(w.sampled) < sampleEvery {
+// tell notes that somebody is at the run, and how far the migration is. A note that
+// is lost lets another worker join, or makes the pace coarser, and nothing else.
+func (w *shift) tell(ctx context.Context) {
+	if time.Since(w.told) < tellEvery {
 		return
 	}
-	w.sampled = time.Now()
+	w.told = time.Now()
 	at, err := w.checkpoints(ctx, &w.m)
 	if err == nil {
+		err = w.control.ControlTx(ctx, w.m.Tenant, func(tx pgx.Tx) error {
+			return noteRunTx(ctx, tx, &w.run, passesOf(at)-w.run.before, "")
+		})
+	}
+	if err == nil && time.Since(w.sampled) >= sampleEvery {
+		w.sampled = w.told
 		err = w.sample(ctx, &w.m, totalOf(at))
 	}
 	if err != nil {
-		w.log.WarnContext(ctx, "a migration's pace wasn't noted", "tenant", w.m.Tenant, "migration", w.m.ID, "error", err)
+		w.log.WarnContext(ctx, "how far a run is wasn't noted", "tenant", w.m.Tenant, "migration", w.m.ID, "error", err)
 	}
 }
 

@@ -155,7 +155,7 @@ func TestMigrationActs_AllAreTested(t *testing.T) {
 func TestMigrationRequest_AndRehydrate_AskWithExecuteOnly(t *testing.T) {
 	t.Parallel()
 	for command, body := range map[string]string{
-		"request":                                `{"kind":"record_bodies"}`,
+		"request": `{"kind":"record_bodies"}`,
 		"rehydrate --collections orders,ledger:a": `{"collections":["orders","ledger:a"],"kind":"rehydrate"}`,
 	} {
 		s := newScripted(t)

@@ -3,7 +3,6 @@ package migration
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -46,10 +45,4 @@ func orEmpty(list []string) []string {
 		return []string{}
 	}
 	return list
-}
-
-// lifecycleRefused tells an error that is about the bucket's rules.
-func lifecycleRefused(err error) bool {
-	var e *domain.Error
-	return errors.As(err, &e) && (e.Code == "lifecycle_overlaps" || e.Code == "lifecycle_unreadable")
 }

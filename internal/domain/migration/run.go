@@ -96,6 +96,9 @@ func (s *Service) Run(ctx context.Context, scope tenancy.Scope, tenant domain.Te
 		return Run{}, err
 	}
 	err = s.control.ControlTx(ctx, tenant, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlEndOverdue, tenant, id, OutcomeTime); err != nil {
+			return err
+		}
 		rows, _ := tx.Query(ctx, sqlBeginRun, tenant, id, domain.NewID[domain.RunKind](time.Now()), p.Packet.Build, scope.Name, RunTime, passesOf(all), m.Revision)
 		run, err = pgx.CollectExactlyOneRow(rows, scanRun)
 		if !errors.Is(err, pgx.ErrNoRows) {
@@ -169,6 +172,12 @@ func noteRunTx(ctx context.Context, tx pgx.Tx, r *Run, passes int64, outcome Out
 	_, err := tx.Exec(ctx, sqlNoteRun, r.Tenant, r.Migration, r.ID, passes, now, outcome)
 	return err
 }
+
+// sqlEndOverdue ends a run whose deadline has come with no worker of its build to
+// note it.
+const sqlEndOverdue = `
+UPDATE migration_runs r SET ended_at = r.deadline, outcome = $3
+ WHERE r.tenant_id = $1 AND r.migration_id = $2 AND r.ended_at IS NULL AND r.deadline < clock_timestamp()`
 
 const sqlEndRuns = `
 UPDATE migration_runs r SET ended_at = $3, outcome = $4

@@ -412,3 +412,22 @@ func TestEveryStage_RefusesAPlanThatIsNotSoAnyMore(t *testing.T) {
 		return err
 	})
 }
+
+// A row whose record is missing is met by no pass. It must neither be passed over
+// nor keep the run going round and round.
+func TestRun_WithRowsOfNoRecordStops(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	m.fill(t, "orders", 6)
+	m.every(t, `DELETE FROM records WHERE item_key = 'key-0003'`)
+	active := m.active(t, RecordBodies)
+	if run := m.run(t, active); run.Outcome != OutcomeStopped {
+		t.Fatalf("the run is %+v", run)
+	}
+	if now := m.now(t, active.ID); now.Stop == nil || now.Stop.Category != SourceDefect || now.Stop.Collection != "orders" || now.Stop.NextStep != stepForRows {
+		t.Errorf("it is %s for %+v", now.State, now.Stop)
+	}
+	if at := m.total(t, active); at.Moved != 5 {
+		t.Errorf("%d records are moved, want the other 5", at.Moved)
+	}
+}

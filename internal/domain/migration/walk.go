@@ -143,7 +143,7 @@ SELECT EXISTS (SELECT FROM sections_in_sql s
 // endSweep looks at what is left when all that was to be inspected has been gone
 // through: the table decides, and not the end of a cursor.
 func (m *mover) endSweep(ctx context.Context) (ended walked, again bool, err error) {
-	way, next := m.at.Kind.direction(), m.at
+	way, next, leftOut := m.at.Kind.direction(), m.at, m.deferred
 	next.token = domain.RandomID[domain.TokenKind]()
 	err = tenancy.Run(ctx, m.router.Database(m.at.number), m.entry(m.tenant, m.at.number), func(ctx context.Context, tx *tenancy.Tx) error {
 		var stands Checkpoint
@@ -164,7 +164,7 @@ func (m *mover) endSweep(ctx context.Context) (ended walked, again bool, err err
 		switch {
 		case !left:
 			ended, next.DrainedAt = walkDrained, now.UTC()
-		case m.at.SweepMoved == 0 && m.at.Sweep > 1:
+		case m.at.SweepMoved == 0 && m.at.Sweep > 1 && !m.released(leftOut):
 			ended = walkUnresolved
 		default:
 			again = true
@@ -176,6 +176,17 @@ func (m *mover) endSweep(ctx context.Context) (ended walked, again bool, err err
 		return nil
 	})
 	return ended, again && err == nil, m.settled(ctx, next, err)
+}
+
+// released tells whether a record that the last sweep has left out is no longer: what
+// was deferred of it was published anew, or is to be tried again.
+func (m *mover) released(leftOut map[string]bool) bool {
+	for key := range leftOut {
+		if !m.deferred[key] {
+			return true
+		}
+	}
+	return false
 }
 
 // lock locks the collection's row.

@@ -37,7 +37,7 @@ func (s *Service) Work(ctx context.Context, tenant domain.TenantID, id domain.Mi
 		case err != nil:
 			return w.fail(ctx, err, c.Collection)
 		case came == walkUnresolved:
-			w.unresolved = true
+			w.unresolved = c.Collection
 		case came != walkDrained:
 			return w.handOn(ctx)
 		}
@@ -56,8 +56,8 @@ type shift struct {
 	looked     time.Time
 	told       time.Time // that somebody is at it
 	sampled    time.Time
-	over       bool // the run is, or the migration isn't active
-	unresolved bool // only deferred sections are left in some collection
+	over       bool   // the run is, or the migration isn't active
+	unresolved string // a collection of which only what no pass can move is left; "" for none
 	caps       record.Caps
 }
 
@@ -229,8 +229,8 @@ func (w *shift) conclude(ctx context.Context) (ended bool, err error) {
 	if w.over {
 		return w.handOn(ctx)
 	}
-	if w.unresolved {
-		return w.review(ctx, time.Time{})
+	if w.unresolved != "" {
+		return w.unmovable(ctx)
 	}
 	left, err := w.whatIsLeft(ctx, &w.m)
 	if err != nil || left {
@@ -255,6 +255,20 @@ func (w *shift) conclude(ctx context.Context) (ended bool, err error) {
 	return err == nil, err
 }
 
+// unmovable stops the migration behind a sweep that has moved nothing: for what is
+// deferred, or for rows that no pass even finds a record for.
+func (w *shift) unmovable(ctx context.Context) (ended bool, err error) {
+	if stopped, err := w.review(ctx, time.Time{}); err != nil || stopped {
+		return stopped, err
+	}
+	_, err = w.stop(ctx, w.m.Tenant, w.m.ID, Stop{Category: SourceDefect, Collection: w.unresolved, NextStep: stepForRows})
+	return err == nil, err
+}
+
+// stepForRows is what is safe to do about rows that are of no record.
+const stepForRows = "Rows are left that belong to no record, so no pass can take them. Find them by holdfast record check, " +
+	"restore what is missing from a backup, then have the resumption approved."
+
 // review stops the migration when sections were deferred since a moment.
 func (w *shift) review(ctx context.Context, since time.Time) (stopped bool, err error) {
 	deferred, err := w.DeferredOf(ctx, w.m.Tenant, w.m.ID)
@@ -262,7 +276,7 @@ func (w *shift) review(ctx context.Context, since time.Time) (stopped bool, err 
 		return false, err
 	}
 	for _, d := range deferred {
-		if d.LastAt.Before(since) {
+		if d.LastAt.Before(since) && len(deferred) < maxDeferred { // of more, not all are listed
 			continue
 		}
 		_, err := w.stop(ctx, w.m.Tenant, w.m.ID, Stop{

@@ -16,9 +16,11 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
+	"github.com/holdfast-dev/holdfast/internal/domain/migration"
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
+	"github.com/holdfast-dev/holdfast/internal/objectstore"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
@@ -33,6 +35,8 @@ type service struct {
 	operatorKey  string
 	tokens       *tenancy.Tokens
 	objects      *objects
+	records      *record.Service
+	migrations   *migration.Service // of the bucket that bodies are kept in
 }
 
 // objects are an object store in which bodies are safe, but for err.
@@ -41,6 +45,12 @@ type objects struct{ err error }
 func (o *objects) CheckStore(context.Context) error { return o.err }
 
 func serve(t *testing.T, databases ...string) *service {
+	t.Helper()
+	return serveOn(t, objectstore.Settings{}, databases...)
+}
+
+// serveOn likewise keeps bodies in a bucket, if there is one.
+func serveOn(t *testing.T, bucket objectstore.Settings, databases ...string) *service {
 	t.Helper()
 	s := &service{installation: testkit.Databases(t, len(databases)), operatorKey: tenancy.GenerateKey(time.Now()), objects: &objects{}}
 	router := s.installation.Router(t, postgres.RoleAPI)
@@ -58,10 +68,17 @@ func serve(t *testing.T, databases ...string) *service {
 	inserter, err := jobs.NewInserter(router.Control(), tel)
 	must(t, err)
 	coordinator := lease.New(router, oneSecret(secret), lease.Options{})
-	records := record.New(router, coordinator, nil, record.Options{})
+	var bodies record.Store
+	if bucket.Bucket != "" {
+		bodies = testkit.OpenBodies(t, bucket)
+	}
+	s.records = record.New(router, coordinator, bodies, record.Options{})
+	s.migrations = migration.New(router, store, s.records, migration.Options{
+		Build: telemetry.Build(), IDKey: secret[:], Place: migration.PlaceOf(bucket.Endpoint, bucket.Bucket), Tokens: s.tokens,
+	})
 	api, err := httpapi.New(httpapi.Options{
 		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}),
-		Coordinator: coordinator, Records: records, Memory: records.Memory(), Administration: store, StorageGuard: s.objects, Tokens: s.tokens,
+		Coordinator: coordinator, Records: s.records, Memory: s.records.Memory(), Migrations: s.migrations, Administration: store, StorageGuard: s.objects, Tokens: s.tokens,
 		Jobs: inserter, Databases: databases, CursorSecrets: [][]byte{secret[:]}, Log: tel.Log, Tracers: tel.Tracers, Meters: tel.Meters,
 	})
 	must(t, err)

@@ -49,7 +49,7 @@ func demo(ctx context.Context) error {
 	defer s.stop()
 	for _, chapter := range []func(context.Context, *stack, *narrator) error{
 		meetTenants, makeAccounts, raceForAnEmail, changeAnEmail, letADeviceIn,
-		interruptACreation, importADirectory, spillAWorld, keepRecords, lookFromOutside, readTheHistory, stopServing,
+		interruptACreation, importADirectory, spillAWorld, keepRecords, moveBodies, lookFromOutside, readTheHistory, stopServing,
 	} {
 		if err := chapter(ctx, s, n); err != nil {
 			return err

@@ -59,7 +59,7 @@ func (s *stack) makeTenant(ctx context.Context, name string, state holdfast.NewT
 	}
 	t := &tenant{name: made.JSON201.Name, id: made.JSON201.ID, kept: made.Headers201.IdempotentReplayed != nil}
 	principal, err := s.operator.CreatePrincipalWithResponse(ctx, t.id, &holdfast.CreatePrincipalParams{IdempotencyKey: idempotencyKey},
-		holdfast.NewPrincipal{Name: "backend", Scopes: holdfast.Scopes{"identity:read", "identity:write", "lease:admin", "lease:append", "lease:hold", "lease:read", "record:read", "record:write"}})
+		holdfast.NewPrincipal{Name: "backend", Scopes: holdfast.Scopes{"identity:read", "identity:write", "lease:admin", "lease:append", "lease:hold", "lease:read", "migration:request", "record:read", "record:write"}})
 	if err != nil {
 		return nil, err
 	}

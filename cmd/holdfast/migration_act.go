@@ -28,7 +28,7 @@ type act struct {
 	// the hash of what was read and no later one. The others name the plan that
 	// stands, unless they are told another.
 	named bool
-	about *subject // what is named; a plan if nil
+	about *subject // what is named by the hash; a plan if nil
 
 	// planless acts name no plan.
 	planless bool
@@ -97,7 +97,7 @@ func (a act) command(r *remote) *cobra.Command {
 	})
 	command.Flags().BoolVar(&execute, "execute", false, "do it; without it nothing is changed")
 	if !a.planless {
-		usage := a.about.usage + "; what stands without it"
+		usage := a.about.usage + "; that of the one that stands by default"
 		if a.named {
 			usage = a.about.usage + " that was read; --execute demands it"
 		}

@@ -164,7 +164,7 @@ func TestMigrationRequest_AndRehydrate_AskWithExecuteOnly(t *testing.T) {
 		words := strings.Fields(command)
 		got := execute(t, s.environ, append([]string{"migration", words[0], aTenant}, words[1:]...)...)
 		_, line, _ := strings.Cut(got.stdout, "To do it:\n  holdfast ")
-		if got.code != exitOK || !strings.Contains(got.stdout, "The tenant has 1 migrations that aren't over.") || s.wasAsked() != nil {
+		if got.code != exitOK || !strings.Contains(got.stdout, "Migrations of the tenant that aren't over: 1.") || s.wasAsked() != nil {
 			t.Fatalf("%s: %+v", command, got)
 		}
 		if done := execute(t, s.environ, inShell(t, line)...); done.code != exitOK || !strings.Contains(done.stdout, "STATE         requested\n") {
@@ -200,7 +200,8 @@ func TestMigrationApprove_ShowsThePlanAndItsDriftFirst(t *testing.T) {
 	s := scriptedActs(t, "previewed")
 	s.on("GET "+thisMigration+"/drift", holdfast.MigrationDrift{Drift: []holdfast.PlanDrift{{Field: "/build", Was: `"v2"`, Is: `"v3"`}}})
 	drift := []holdfast.PlanDrift{{Field: "/build", Was: `"v2"`, Is: `"v3"`}}
-	s.on("POST "+thisMigration+"/approve", problem{Status: 409, Code: "plan_drifted", Detail: "The plan has drifted.", Request: "r-1", State: "previewed", Drift: &drift})
+	s.on("POST "+thisMigration+"/approve", problem{Status: 409, Code: "plan_drifted", Detail: "The plan has drifted.", Request: "r-1", State: "previewed", Drift: &drift,
+		Collection: "orders", Key: "o-1", Section: "items"})
 	got := execute(t, s.environ, "migration", "approve", aTenant, aMigration, "--hash", aPlan, "--execute")
 	for _, want := range []string{"\nBUILD            v2\n", "bucket bodies, prefix \"tenants/\"", "BAD ROWS  1 of another length", "about 50.0 %",
 		"1m0s to 2h0m0s", "64.0 KiB      50", "  /build: \"v2\" in the plan, \"v3\" now\n", "To be approved: this plan"} {
@@ -211,7 +212,7 @@ func TestMigrationApprove_ShowsThePlanAndItsDriftFirst(t *testing.T) {
 	if t.Failed() {
 		t.Log(got.stderr)
 	}
-	refusal := "holdfast: The plan has drifted. (plan_drifted, request r-1)\n  the migration is previewed\n  /build: \"v2\" in the plan, \"v3\" now\n"
+	refusal := "holdfast: The plan has drifted. (plan_drifted, request r-1)\n  collection \"orders\", record \"o-1\", section \"items\"\n  the migration is previewed\n  /build: \"v2\" in the plan, \"v3\" now\n"
 	if got.code != exitFailed || got.stdout != "" || !strings.HasSuffix(got.stderr, refusal) {
 		t.Errorf("the refusal: %+v", got)
 	}

@@ -61,7 +61,7 @@ func toApprove(ctx context.Context, api caller, t target) (string, error) {
 	case len(drift) == 0:
 		text.WriteString("Nothing has drifted: the plan is as it would be made now.\n")
 	default:
-		fmt.Fprintf(&text, "It has drifted, and would be refused where that matters:\n%s", driftText(drift))
+		fmt.Fprintf(&text, "It has drifted, and would be refused where that matters:\n  %s\n", strings.Join(driftLines(drift), "\n  "))
 	}
 	if stop := t.Migration.Stop; stop != nil {
 		fmt.Fprintf(&text, "It stopped for a review: %s\nNext step: %s\nTo be approved: that it goes on, as %s.", stopOf(stop), stop.NextStep, stop.FromState)

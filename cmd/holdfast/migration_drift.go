@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,11 +45,10 @@ func driftOf(ctx context.Context, api caller, tenant, id string) ([]holdfast.Pla
 	return held.JSON200.Drift, nil
 }
 
-// driftText says what differs, a line a field.
-func driftText(drift []holdfast.PlanDrift) string {
-	var text strings.Builder
+// driftLines say what differs, a line a field.
+func driftLines(drift []holdfast.PlanDrift) (lines []string) {
 	for _, d := range drift {
-		fmt.Fprintf(&text, "  %s: %s in the plan, %s now\n", d.Field, d.Was, d.Is)
+		lines = append(lines, fmt.Sprintf("%s: %s in the plan, %s now", d.Field, d.Was, d.Is))
 	}
-	return text.String()
+	return lines
 }

@@ -43,14 +43,15 @@ type asked struct{ Route, Body string }
 
 // problem is an answer that isn't a success.
 type problem struct {
-	Status  int                   `json:"status"`
-	Code    string                `json:"code"`
-	Detail  string                `json:"detail"`
-	Request string                `json:"request_id"`
-	Key     string                `json:"key,omitempty"`
-	Section string                `json:"section,omitempty"`
-	State   string                `json:"state,omitempty"`
-	Drift   *[]holdfast.PlanDrift `json:"drift,omitempty"`
+	Status     int                   `json:"status"`
+	Code       string                `json:"code"`
+	Detail     string                `json:"detail"`
+	Request    string                `json:"request_id"`
+	Collection string                `json:"collection,omitempty"`
+	Key        string                `json:"key,omitempty"`
+	Section    string                `json:"section,omitempty"`
+	State      string                `json:"state,omitempty"`
+	Drift      *[]holdfast.PlanDrift `json:"drift,omitempty"`
 }
 
 func newScripted(t *testing.T) *scripted {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
+	"github.com/holdfast-dev/holdfast/internal/domain/migration"
 )
 
 // previewing is what the command is told of a plan.
@@ -60,11 +61,16 @@ func newMigrationPreview(r *remote) *cobra.Command {
 	return command
 }
 
-// listPrices are R2's for standard storage.
-var listPrices = holdfast.StorePrices{ClassAPerMillion: 4.50, ClassBPerMillion: 0.36, StoragePerGbMonth: 0.015}
+// listPrices are the API's own.
+var listPrices = holdfast.StorePrices{
+	ClassAPerMillion: migration.DefaultPrices.ClassA, ClassBPerMillion: migration.DefaultPrices.ClassB, StoragePerGbMonth: migration.DefaultPrices.Storage,
+}
 
 // largestCaps are those of a plan that names none.
-var largestCaps = holdfast.MigrationCaps{InspectedRows: 64, Records: 4, Bytes: 8 << 20, BodiesInFlight: 4}
+var largestCaps = holdfast.MigrationCaps{
+	InspectedRows: migration.DefaultCaps.Inspected, Records: migration.DefaultCaps.Records,
+	Bytes: migration.DefaultCaps.Bytes, BodiesInFlight: migration.DefaultCaps.InFlight,
+}
 
 // wanted is what the API is asked for.
 func (p *previewing) wanted(command *cobra.Command) holdfast.NewMigrationPlan {

@@ -62,7 +62,7 @@ func (r *remote) requalifyAll(command *cobra.Command, execute bool) error {
 	var all []requalification
 	shown := newProgress(command.ErrOrStderr())
 	defer shown.clear()
-	print := r.call(func(ctx context.Context, api caller, _ []string) (_ answer, err error) {
+	ask := r.call(func(ctx context.Context, api caller, _ []string) (_ answer, err error) {
 		if api, err = api.patient(); err != nil {
 			return answer{}, err
 		}
@@ -76,7 +76,7 @@ func (r *remote) requalifyAll(command *cobra.Command, execute bool) error {
 		shown.clear()
 		return requalificationView.table(all), nil
 	})
-	if err := print(command, nil); err != nil {
+	if err := ask(command, nil); err != nil {
 		return err
 	}
 	return concludeAll(all, execute)

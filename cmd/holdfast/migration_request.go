@@ -63,7 +63,7 @@ func rehearseAsking(ctx context.Context, api caller, command *cobra.Command, ten
 	}
 	told := rehearsal{
 		Allowed: true, Command: executing(command, ""),
-		Would: fmt.Sprintf("It would ask for the bodies of %s to be %s. Nothing moves by that.\nThe tenant has %d migrations that aren't over.",
+		Would: fmt.Sprintf("It would ask for the bodies of %s to be %s. Nothing moves by that.\nMigrations of the tenant that aren't over: %d.",
 			which, done, len(openOnes(all))),
 	}
 	return answer{value: told, write: func(out io.Writer) error { return told.write(out, "Tenant "+tenant+".") }}, nil

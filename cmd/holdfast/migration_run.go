@@ -17,10 +17,11 @@ func newMigrationRun(r *remote) *cobra.Command {
 		use:    "run",
 		short:  "Ask for a run, by which workers move bodies for a while",
 		states: []string{"active"},
-		long: "Ask for a run: workers of the plan's build move bodies, for at most 50 minutes and 100,000 passes.\n" +
-			"It ends before that when nothing is left, when only deferred records are left, or when the migration\n" +
-			"is paused or stopped. Nothing runs again by itself: ask for the next run.\n\n" +
-			"It only asks. With --watch it follows the run too. " + watchExits + "\nAn interruption ends the watching, and not the run.\n\n",
+		long: "Workers of the plan's build do it, for at most 50 minutes and 100,000 passes. It ends before that when\n" +
+			"nothing is left, when only deferred records are left, or when the migration is paused or stopped.\n" +
+			"Nothing runs again by itself: ask for the next run.\n\n" +
+			"It only asks. With --watch it follows the run too: an interruption ends the watching, and not the run.\n" +
+			watchExits + "\n\n",
 		would: func(_ context.Context, _ caller, t target) (string, error) {
 			left := t.Progress.Left
 			return fmt.Sprintf("It would ask the workers to move bodies, for at most 50 minutes: %s%d records are left to move.", atLeast(left), left.Records), nil

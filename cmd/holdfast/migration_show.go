@@ -18,7 +18,8 @@ func newMigrationShow(r *remote) *cobra.Command {
 		Use:   "show TENANT MIGRATION",
 		Short: "Show where a migration stands, how far it is, and what came of it",
 		Long: "Show where a migration stands, how far it is, why it is slow or held, what happens next without\n" +
-			"anybody's asking, and all that was done with it.\n\n" + "With --watch it follows the open run. " + watchExits,
+			"anybody's asking, and all that was done with it.\n\n" +
+			"With --watch it follows the open run.\n" + watchExits,
 		Args: arguments("TENANT", "MIGRATION"),
 	}
 	command.RunE = r.call(func(ctx context.Context, api caller, args []string) (answer, error) {

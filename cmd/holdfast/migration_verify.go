@@ -83,7 +83,7 @@ func writeVerdict(out io.Writer, r holdfast.MigrationReport, v holdfast.Verifica
 		fmt.Fprintf(&text, "Limits that were reached: %s.\n", strings.Join(v.Limits, ", "))
 	}
 	if v.Wrong > 0 {
-		fmt.Fprintf(&text, "%d findings, the first of them:\n", v.Wrong)
+		fmt.Fprintf(&text, "Wrong: %d, the first of it:\n", v.Wrong)
 	}
 	writeFindings(&text, v.Findings)
 	if len(v.Missing) > 0 {

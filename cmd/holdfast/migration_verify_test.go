@@ -51,7 +51,7 @@ func TestMigrationVerify_SaysWhatItCovered_AndClaimsNoMore(t *testing.T) {
 		want    string
 	}{
 		{aVerdict("passed", "verified"), exitOK, "The recheck passed. The migration is verified.\n" + covered + noMore},
-		{failed, exitDiffers, "The recheck FAILED. The migration is stopped.\n" + covered + "1 findings, the first of them:\n" +
+		{failed, exitDiffers, "The recheck FAILED. The migration is stopped.\n" + covered + "Wrong: 1, the first of it:\n" +
 			"  digest_changed: collection \"orders\", record \"o-1\", section \"items\", digest " + anotherOf + ", was " + aPlan + "\n" + noMore},
 		{incomplete, exitLater, "The recheck is incomplete: not all of the sample could be read, and nothing has changed. The migration is drained.\n" + covered +
 			"Limits that were reached: phase.\nWhat keeps it from being complete, the first of it:\n  unanswered: collection \"orders\"\n" + noMore},

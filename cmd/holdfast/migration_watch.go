@@ -14,9 +14,8 @@ import (
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 )
 
-const watchExits = "The exit code is then 0 when\n" +
-	"nothing is left to move, 3 when the migration is stopped for a review, and 4 when the run ended before:\n" +
-	"paused, or at the end of its time."
+const watchExits = "With --watch the exit code is 0 when nothing is left to move, 3 when the migration is stopped for a\n" +
+	"review, and 4 when the run ended before that: paused, or at the end of its bounds."
 
 // watching follows a migration's run until it has ended.
 type watching struct {

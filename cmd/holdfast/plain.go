@@ -46,14 +46,29 @@ func refusal(e *holdfast.Error) string {
 			fmt.Fprintf(&text, "\n  %s: %s", at.Pointer, at.Code)
 		}
 	}
-	if place := placeOf("", deref(e.Key), deref(e.Section)); place != "" {
-		text.WriteString("\n " + place)
-	}
-	if e.State != nil {
-		text.WriteString("\n  the migration is " + *e.State)
-	}
-	if e.Drift != nil {
-		text.WriteString("\n" + strings.TrimSuffix(driftText(*e.Drift), "\n"))
+	for _, line := range about(e) {
+		text.WriteString("\n  " + line)
 	}
 	return text.String()
+}
+
+// about are the record, the migration and the rest that a problem names.
+func about(e *holdfast.Error) (lines []string) {
+	if place := placeOf(deref(e.Collection), deref(e.Key), deref(e.Section)); place != "" {
+		lines = append(lines, strings.TrimPrefix(place, " "))
+	}
+	for _, of := range []struct {
+		words string
+		named *string
+	}{
+		{"the migration is ", e.State}, {"by the migration ", e.MigrationID}, {"by the report ", e.ReportID}, {"in the field ", e.Field},
+	} {
+		if of.named != nil {
+			lines = append(lines, of.words+*of.named)
+		}
+	}
+	if e.Drift != nil {
+		lines = append(lines, driftLines(*e.Drift)...)
+	}
+	return lines
 }

@@ -16,6 +16,7 @@ const (
 	byFifties   = 50
 	loaders     = 4
 	changers    = 2
+	changing    = 500 // of the shipments, over and over; the others are left to the passes
 )
 
 // freight is a tenant's shipments, of which it is known what was published last.
@@ -103,8 +104,7 @@ func (f *freight) change(ctx context.Context, s *stack) error {
 		}
 		f.work.Go(func() {
 			for version := 2; ctx.Err() == nil; version++ {
-				// A step that has no factor in common with their number comes to each of them.
-				i := (version*7*changers + c) % shipments
+				i := (version*changers + c) % changing
 				if err := f.changeOne(ctx, client, i, version); err != nil && ctx.Err() == nil {
 					f.mu.Lock()
 					f.err = errors.Join(f.err, err)

@@ -111,8 +111,11 @@ func (k *keeper) expectExported(t testing.TB, collection string, read map[string
 			delete(read, e.Key+" "+e.Name)
 			last = e.Sequence
 		}
-		after, more = page.Next, page.More
 		page.Close()
+		if page.More && page.Next <= after {
+			t.Fatalf("the export of %s doesn't go on behind %d", collection, after)
+		}
+		after, more = page.Next, page.More
 	}
 	for section := range read {
 		t.Errorf("the export of %s doesn't have %s", collection, section)

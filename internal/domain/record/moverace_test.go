@@ -149,3 +149,28 @@ func TestMoves_WithTheLocksOff(t *testing.T) {
 	k.expectSound(t, c)
 	k.finds(t)
 }
+
+// The identities that a move back gives to rows are the collection's next ones. If
+// a publication took them meanwhile, in spite of the lock, the move stops.
+func TestMove_BackStopsWhenOthersHaveTakenItsRows(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, FormatStore)
+	c := k.collection(t, "orders")
+	k.publish(t, c, items("a", "a"))
+	m := k.mover(t, c, Options{})
+	m.turn(t, FormatSQL)
+	capture, p := m.capture(t, FormatStore, Cursor{}, 0)
+	defer capture.Close()
+	number := numberOf(c)
+	err := tenancy.Run(t.Context(), m.router.Database(number), m.entry(k.scope.Tenant, number), func(ctx context.Context, tx *tenancy.Tx) error {
+		r, err := capture.rereadUnlocked(ctx, tx, p.Sound)
+		if err != nil {
+			return err
+		}
+		k.publish(t, c, items("b", "b"))
+		return r.Move(ctx, tx, r.Unchanged())
+	})
+	expectDemand(t, err)
+	k.expectRows(t, c, "sequence 2, records 2, sections_in_sql 1, section_chunks 0, sections_in_store 1, export_entries 2, receipts 2, fences 0")
+	k.finds(t)
+}

@@ -24,7 +24,7 @@ var moveMutants = []testkit.Mutant{
 		Edits: in("write.go", "AND s.section = $5 AND s.export_sequence = $6`", "AND s.section = $5 AND $6::bigint IS NOT NULL`")},
 	{Guard: "the rows in the store that a move has left", Tests: "TestMove_StopsAt",
 		Edits: in("moveback.go", "demand(count(s.section) = 0)", "demand(count(s.section) >= 0)")},
-	{Guard: "the collection's token, of a move back", Tests: "TestMoves_WithTheLocksOff",
+	{Guard: "the collection's token, of a move back", Tests: "TestMove_BackStops",
 		Edits: in("moveback.go", "AND c.token = $7 AND c.row_identity < $4`", "AND $7::uuid IS NOT NULL`")},
 	{Guard: "the rows in SQL that a publication leaves behind", Tests: "TestPublish_MovesWhatItChanges",
 		Edits: in("write.go", "if s.stood.place.format == FormatSQL {", "if false {")},
@@ -42,6 +42,4 @@ var moveMutants = []testkit.Mutant{
 		Edits: in("ready.go", `if o.defect = defective(err); o.defect != "" {`, `if o.defect = ""; defective(err) != "" {`)},
 	{Guard: "the length in SQL, before the content", Tests: "TestMove_OfContent",
 		Edits: in("defect.go", "case inSQL && !s.whole:", "case false:")},
-	{Guard: "the length in the store, before there is room for it", Tests: "TestMove_BackOfObjects",
-		Edits: in("ready.go", "if o.length > s.memory.total {", "if false {")},
 }

@@ -137,20 +137,9 @@ func beginReportTx(ctx context.Context, tx pgx.Tx, m *Migration, kind ReportKind
 	return pgx.CollectExactlyOneRow(rows, scanReport)
 }
 
-// sqlCarryApprovals: what is only noted of a migration leaves its state as it is, and
-// so the approvals that were given for it.
-const sqlCarryApprovals = `
-UPDATE migration_approvals a SET for_revision = $4
- WHERE a.tenant_id = $1 AND a.migration_id = $2 AND a.for_revision = $3 AND a.used_at IS NULL`
-
 // noteTx records that somebody did what changes nothing of a migration.
 func noteTx(ctx context.Context, tx pgx.Tx, m *Migration, act string, by Actor, note any) (Migration, error) {
-	next, err := transitTx(ctx, tx, m, step{act: act, to: m.State, by: by, note: note})
-	if err != nil {
-		return Migration{}, err
-	}
-	_, err = tx.Exec(ctx, sqlCarryApprovals, m.Tenant, m.ID, m.Revision, next.Revision)
-	return next, err
+	return transitTx(ctx, tx, m, step{act: act, to: m.State, by: by, note: note})
 }
 
 var (

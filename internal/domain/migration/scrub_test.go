@@ -290,3 +290,35 @@ func TestScrub_HasItsTime_AndAnotherEndsWhatNobodyWorkedOn(t *testing.T) {
 		return err
 	})
 }
+
+// Who was paused with a page in hand comes back behind another, who has gone on.
+func TestScrub_AWorkerThatComesLateSetsNothingBack(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	m.fill(t, "orders", 70)
+	r := m.beginScrub(t, m.moved(t), ScrubBudget{})
+	w, err := m.newScrubber(t.Context(), r.Tenant, r.Migration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := r
+	if err := w.page(t.Context(), &first); err != nil {
+		t.Fatal(err)
+	}
+	next := first
+	if err := w.page(t.Context(), &next); err != nil {
+		t.Fatal(err)
+	}
+	for _, late := range []Report{r, first} {
+		if kept, err := m.keepScrub(t.Context(), &late, *late.Scrub); kept || err != nil {
+			t.Errorf("a late page of step %d is kept: %v, %v", late.Scrub.Step, kept, err)
+		}
+		if err := m.endScrub(t.Context(), &late); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stands, err := m.api.ReportOf(t.Context(), r.Tenant, r.Migration, r.ID)
+	if diff := cmp.Diff(next.Scrub, stands.Scrub); diff != "" || err != nil || !stands.EndedAt.IsZero() {
+		t.Errorf("ended %v, %v (-want +got)\n%s", stands.EndedAt, err, diff)
+	}
+}

@@ -28,77 +28,109 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
-// A tenant's migration from the first word to the last, by the commands alone, on
-// real databases, a real bucket, the API and a worker.
-func TestMigrationStory_FromTheRequestToTheClosing(t *testing.T) {
-	t.Parallel()
+// story is a tenant with records, on real databases and a real bucket, with the API
+// and a worker, and a migration of it that two operators make by the commands alone.
+type story struct {
+	*service
+	bucket        objectstore.Settings
+	tenant        string
+	approver      string // the second operator's key
+	qualification string
+	id            string // of the migration
+	plan          holdfast.MigrationPlan
+}
+
+func newStory(t *testing.T, records int) *story {
+	t.Helper()
 	bucket := testkit.OwnBucket(t)
-	s := serveOn(t, bucket, "data1", "data2")
+	s := &story{service: serveOn(t, bucket, "data1", "data2"), bucket: bucket}
 	s.work(t, bucket)
 	must(t, s.migrations.Report(t.Context(), s.migrations.This(migration.ProcessAPI)))
-	tenant := told[holdfast.Tenant](t, s, "tenant", "create", "acme").ID
-	s.publish(t, tenant, 12)
-
+	s.tenant = told[holdfast.Tenant](t, s.service, "tenant", "create", "acme").ID
+	s.publish(t, s.tenant, records)
+	second := told[holdfast.Principal](t, s.service, "operator", "create", "second", "--scopes", "operator:approve,operator:migrate")
+	s.approver = told[holdfast.CreatedAPIKey](t, s.service, "operator", "key", "create", second.ID).APIKey
 	var qualified struct{ Hash string }
 	qualify := execute(t, slices.Concat(s.installation.Environ(), testkit.BodiesEnviron(bucket)), "qualify", "--json")
 	must(t, json.Unmarshal([]byte(qualify.stdout), &qualified))
-	if got := s.said(t, "qualification", "list"); !strings.Contains(got, qualified.Hash+"  "+telemetry.Build()+"  yes") {
-		t.Errorf("qualification list says\n%s", got)
-	}
-	if got := s.said(t, "deployments"); !strings.Contains(got, "  api   "+telemetry.Build()) || !strings.Contains(got, "bucket "+bucket.Bucket) {
-		t.Errorf("deployments says\n%s", got)
-	}
+	s.qualification = qualified.Hash
+	return s
+}
 
-	id := told[holdfast.Migration](t, s, "migration", "request", tenant, "--execute").MigrationID
-	of := func(command string, args ...string) []string {
-		return append([]string{"migration", command, tenant, id}, args...)
-	}
-	plan := told[holdfast.MigrationPlan](t, s, of("preview", "--qualification", qualified.Hash)...)
-	if plan.Observations.Total.Records != 12 || plan.Observations.Total.LiveSections != 24 {
-		t.Errorf("the preview counts %+v", plan.Observations.Total)
-	}
-	if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(s.said(t, of("plan", "--packet")...)))); sum != plan.PlanHash {
-		t.Errorf("the packet's hash is %s, and the plan's %s", sum, plan.PlanHash)
-	}
-	if got := s.said(t, of("drift")...); !strings.HasPrefix(got, "Nothing differs") {
-		t.Errorf("drift says %s", got)
-	}
+// of is a command about the migration.
+func (s *story) of(command string, args ...string) []string {
+	return append(append([]string{"migration"}, strings.Fields(command)...), append([]string{s.tenant, s.id}, args...)...)
+}
 
-	if got := execute(t, s.as(s.operatorKey), of("approve", "--hash", plan.PlanHash, "--execute")...); got.code != exitFailed || !strings.Contains(got.stderr, "Another operator has to.") {
-		t.Errorf("who asked approves: %+v", got)
+// does runs a command about the migration as the first operator.
+func (s *story) does(t *testing.T, command string, args ...string) result {
+	t.Helper()
+	return execute(t, s.as(s.operatorKey), s.of(command, args...)...)
+}
+
+// did likewise demands an exit code and a text on the standard output.
+func (s *story) did(t *testing.T, code int, says, command string, args ...string) result {
+	t.Helper()
+	got := s.does(t, command, args...)
+	if got.code != code || !strings.Contains(got.stdout, says) {
+		t.Fatalf("%s: %+v, want code %d and %q", command, got, code, says)
 	}
-	second := told[holdfast.Principal](t, s, "operator", "create", "second", "--scopes", "operator:approve,operator:migrate")
-	key := told[holdfast.CreatedAPIKey](t, s, "operator", "key", "create", second.ID).APIKey
-	if got := execute(t, s.as(key), of("approve", "--hash", plan.PlanHash, "--execute")...); got.code != exitOK || !strings.Contains(got.stdout, "STATE         approved\n") {
+	return got
+}
+
+func (s *story) approves(t *testing.T) {
+	t.Helper()
+	if got := execute(t, s.as(s.approver), s.of("approve", "--hash", s.plan.PlanHash, "--execute")...); got.code != exitOK {
 		t.Fatalf("approve: %+v", got)
 	}
-	activate := of("activate", "--plan", plan.PlanHash, "--execute")
-	if got := execute(t, s.as(s.operatorKey), activate...); got.code != exitFailed || !strings.Contains(got.stderr, "(baseline_missing, request ") {
+}
+
+func (s *story) previewed(t *testing.T) {
+	t.Helper()
+	s.id = told[holdfast.Migration](t, s.service, "migration", "request", s.tenant, "--execute").MigrationID
+	s.plan = told[holdfast.MigrationPlan](t, s.service, s.of("preview", "--qualification", s.qualification)...)
+}
+
+func TestMigrationStory_FromTheRequestToTheClosing(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, 12)
+	if got := s.said(t, "qualification", "list"); !strings.Contains(got, s.qualification+"  "+telemetry.Build()+"  yes") {
+		t.Errorf("qualification list says\n%s", got)
+	}
+	if got := s.said(t, "deployments"); !strings.Contains(got, "  api   "+telemetry.Build()) || !strings.Contains(got, "bucket "+s.bucket.Bucket) {
+		t.Errorf("deployments says\n%s", got)
+	}
+	s.previewed(t)
+	if s.plan.Observations.Total.Records != 12 || s.plan.Observations.Total.LiveSections != 24 {
+		t.Errorf("the preview counts %+v", s.plan.Observations.Total)
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(s.said(t, s.of("plan", "--packet")...)))); sum != s.plan.PlanHash {
+		t.Errorf("the packet's hash is %s, and the plan's %s", sum, s.plan.PlanHash)
+	}
+	s.did(t, exitOK, "Nothing differs", "drift")
+
+	if got := s.does(t, "approve", "--hash", s.plan.PlanHash, "--execute"); got.code != exitFailed || !strings.Contains(got.stderr, "Another operator has to.") {
+		t.Errorf("who asked approves: %+v", got)
+	}
+	s.approves(t)
+	if got := s.does(t, "activate", "--plan", s.plan.PlanHash, "--execute"); got.code != exitFailed || !strings.Contains(got.stderr, "(baseline_missing, request ") {
 		t.Errorf("activate without a baseline: %+v", got)
 	}
-	if got := s.said(t, of("verify", "--phase", "baseline", "--execute")...); !strings.HasPrefix(got, "The baseline passed. The migration is approved.\nRead: 2 of 2 collections") {
-		t.Errorf("the baseline says %s", got)
+	s.did(t, exitOK, "The baseline passed. The migration is approved.\nRead: 2 of 2 collections", "verify", "--phase", "baseline", "--execute")
+	s.did(t, exitOK, "This was the point of no return.", "activate", "--plan", s.plan.PlanHash, "--execute")
+	run := s.did(t, exitOK, "MOVED             12 of 12 records, 24 bodies", "run", "--execute", "--watch", "--every", "50ms")
+	if !strings.Contains(run.stderr, " drained, 12 of 12 records moved") {
+		t.Errorf("run --watch follows by\n%s", run.stderr)
 	}
-	if got := execute(t, s.as(s.operatorKey), activate...); got.code != exitOK || !strings.Contains(got.stdout, "This was the point of no return.") {
-		t.Fatalf("activate: %+v", got)
-	}
-
-	run := execute(t, s.as(s.operatorKey), of("run", "--execute", "--watch", "--every", "50ms")...)
-	if run.code != exitOK || !strings.Contains(run.stdout, "MOVED             12 of 12 records, 24 bodies") || !strings.Contains(run.stderr, " drained, 12 of 12 records moved") {
-		t.Fatalf("run --watch: %+v", run)
-	}
-	recheck := told[holdfast.MigrationReport](t, s, of("verify", "--phase", "recheck", "--execute")...)
+	recheck := told[holdfast.MigrationReport](t, s.service, s.of("verify", "--phase", "recheck", "--execute")...)
 	if recheck.Verdict == nil || recheck.Verdict.Outcome != "passed" || recheck.Verdict.Coverage.Records != 12 || recheck.Observed == nil {
 		t.Errorf("the recheck is %+v", recheck)
 	}
-	scrub := execute(t, s.as(s.operatorKey), of("scrub", "--execute", "--watch", "--every", "50ms")...)
-	if scrub.code != exitOK || !strings.Contains(scrub.stdout, "The scrub came to the end") || !strings.Contains(scrub.stdout, "Read: 24 of 24 bodies") {
-		t.Errorf("scrub --watch: %+v", scrub)
-	}
-	if got := execute(t, s.as(s.operatorKey), of("close", "--plan", plan.PlanHash, "--decision", "It's all there.", "--execute")...); got.code != exitOK || !strings.Contains(got.stdout, "STATE         closed\n") {
-		t.Errorf("close: %+v", got)
-	}
-	shown := told[holdfast.TenantMigrationStatus](t, s, of("show")...)
+	s.did(t, exitOK, "The scrub came to the end: it covered every body that the collections keep in the object store.\nRead: 24 of 24 bodies",
+		"scrub", "--execute", "--watch", "--every", "50ms")
+	s.did(t, exitOK, "STATE         closed\n", "close", "--plan", s.plan.PlanHash, "--decision", "It's all there.", "--execute")
+
+	shown := told[holdfast.TenantMigrationStatus](t, s.service, s.of("show")...)
 	var acts []string
 	for _, transition := range shown.Transitions {
 		acts = append(acts, transition.Act+" by "+transition.Actor.Name)
@@ -106,9 +138,49 @@ func TestMigrationStory_FromTheRequestToTheClosing(t *testing.T) {
 	if shown.Migration.State != "closed" || !slices.Contains(acts, "approve by second") || len(shown.Reports) != 3 {
 		t.Errorf("in the end it is %s, after %v, with %d reports", shown.Migration.State, acts, len(shown.Reports))
 	}
-	if listed := told[[]holdfast.Migration](t, s, "migration", "list", tenant); len(listed) != 1 || listed[0].State != "closed" {
+	if listed := told[[]holdfast.Migration](t, s.service, "migration", "list", s.tenant); len(listed) != 1 || listed[0].State != "closed" {
 		t.Errorf("migration list says %+v", listed)
 	}
+}
+
+func TestMigrationStory_StoppedByADefect_GoesOnBehindAReview(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, 6)
+	s.previewed(t)
+	s.approves(t)
+	s.did(t, exitOK, "passed", "verify", "--phase", "baseline", "--execute")
+	s.did(t, exitOK, "point of no return", "activate", "--plan", s.plan.PlanHash, "--execute")
+	flip := `UPDATE sections_in_sql SET content = set_byte(content, 0, get_byte(content, 0) # 1) WHERE item_key = 'r-1' AND section = 'items'`
+	s.everywhere(t, flip)
+
+	s.did(t, exitOK, "STATE         paused\n", "pause", "--execute")
+	s.did(t, exitOK, "Then a pass inspects 64 rows, moves 1 records of 8.0 MiB", "caps", "--records", "1")
+	s.did(t, exitOK, "STATE         paused\n", "caps", "--records", "1", "--execute")
+	s.did(t, exitOK, "moves 1 records", "show")
+	s.did(t, exitLater, "paused", "show", "--watch")
+	if got := s.does(t, "run", "--execute"); got.code != exitFailed || !strings.Contains(got.stderr, "\n  the migration is paused\n") {
+		t.Errorf("run of a paused one: %+v", got)
+	}
+	s.did(t, exitOK, "It was paused by first.", "resume")
+	s.did(t, exitOK, "STATE         active\n", "resume", "--execute")
+
+	run := s.did(t, exitDiffers, "(source_defect)", "run", "--execute", "--watch", "--every", "50ms")
+	if !strings.Contains(run.stdout, "MOVED             5 of 6 records") || !strings.Contains(run.stdout, "NEXT STEP         List the deferred sections.") {
+		t.Errorf("run --watch ends by\n%s", run.stdout)
+	}
+	s.did(t, exitDiffers, `"r-1"`, "deferred list")
+	listed := s.does(t, "deferred list", "--json")
+	var deferred []holdfast.DeferredSection
+	must(t, json.Unmarshal([]byte(listed.stdout), &deferred))
+	s.everywhere(t, flip)
+	s.did(t, exitOK, "TRIED AGAIN  yes\n", "deferred retry", deferred[0].DeferredID, "--execute")
+	if got := s.does(t, "resume", "--execute"); got.code != exitFailed || !strings.Contains(got.stderr, "(approval_missing, request ") {
+		t.Errorf("resume without an approval: %+v", got)
+	}
+	s.approves(t)
+	s.did(t, exitOK, "STATE         active\n", "resume", "--execute")
+	s.did(t, exitOK, "MOVED             6 of 6 records", "run", "--execute", "--watch", "--every", "50ms")
+	s.did(t, exitOK, "", "deferred list")
 }
 
 // work works the jobs as a worker does, until the test ends.

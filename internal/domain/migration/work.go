@@ -99,12 +99,26 @@ type rowAnd struct {
 
 func (r rowAnd) Scan(into ...any) error { return r.CollectableRow.Scan(append(into, r.behind)...) }
 
-// begin holds the plan to what is so now, and lets go of checkpoints that a
-// resumption, interrupted, has left held.
+// begin readies the shift. What may pass is waited for, as long as before a pass: a
+// lock or a lost connection is nothing to review.
 func (w *shift) begin(ctx context.Context) error {
 	if w.over {
 		return nil
 	}
+	for tries := 0; ; tries++ {
+		err := w.ready(ctx)
+		if !passing(err) || tries == maxRetries || ctx.Err() != nil {
+			return err
+		}
+		if err := pause(ctx, tries); err != nil {
+			return err
+		}
+	}
+}
+
+// ready holds the plan to what is so now, and lets go of checkpoints that a
+// resumption, interrupted, has left held.
+func (w *shift) ready(ctx context.Context) error {
 	_, p, err := w.standing(ctx, w.m.Tenant, w.m.ID, w.m.PlanHash)
 	if err != nil {
 		return err
@@ -175,6 +189,10 @@ func (w *shift) fail(ctx context.Context, err error, collection string) (ended b
 	switch {
 	case errors.Is(err, errFenced), ctx.Err() != nil:
 		return w.handOn(ctx)
+	case w.look(ctx, w.m.Tenant, w.m.ID, w.run.ID) == nil && !w.run.EndedAt.IsZero():
+		// A pass was still under way when its run ended. The migration may be in another
+		// run by now, of another build even, and what this one met says nothing of that.
+		return true, nil
 	case categoryOf(err) == Internal:
 		w.log.ErrorContext(ctx, "a run failed", "tenant", w.m.Tenant, "migration", w.m.ID, "collection", collection, "error", err)
 	}

@@ -97,7 +97,7 @@ func newRequalify(r *remote) *cobra.Command {
 		long: "Collection by collection, and only where nothing has changed since the envelope was made. After an\n" +
 			"error that leaves the outcome open, repeating it finishes what was begun.\n\n" +
 			"With --all, and without TENANT and MIGRATION, it does so for every open migration of every tenant that\n" +
-			"is paused or stopped, each by the envelope that was approved for it.\n\n",
+			"is paused or stopped, each by the envelope that was approved for it. That takes operator:tenants too.\n\n",
 		would: func(ctx context.Context, api caller, t target) (string, error) {
 			if t.hash == "" {
 				return "No envelope is approved for it.", nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
+	"github.com/holdfast-dev/holdfast/internal/objectstore"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
@@ -62,12 +63,13 @@ type mortals struct {
 	living      atomic.Pointer[life]
 	api, worker *postgres.Router
 	store       *testkit.StoreFaults
+	bucket      objectstore.Settings
 }
 
 func newMortals(t testing.TB, m *moving) *mortals {
 	t.Helper()
 	network := m.in.Through(t)
-	all := &mortals{moving: m, store: testkit.NewStoreFaults(t)}
+	all := &mortals{moving: m, store: testkit.NewStoreFaults(t), bucket: testkit.BodyStore(t)}
 	all.living.Store(&life{})
 	network.Decide(func(statement string) testkit.Fate {
 		begin, _, _ := strings.Cut(strings.TrimSpace(statement), "\n")
@@ -131,7 +133,7 @@ func (all *mortals) spawn(t testing.TB, l *life) (api, worker *Service, ctx cont
 	t.Cleanup(l.end)
 	all.living.Store(l)
 	process := func(router *postgres.Router) *Service {
-		bucket := testkit.OpenBodies(t, all.store.Through(testkit.BodyStore(t)))
+		bucket := testkit.OpenBodies(t, all.store.Through(all.bucket))
 		records := record.New(router, lease.New(router, testSecrets("server"), lease.Options{}), bucket, record.Options{})
 		store := tenancy.NewStore(router.Control(), tenancy.NewGates(router), nil, time.Now)
 		return New(router, store, records, Options{Build: "build-1", IDKey: []byte("ids")})

@@ -23,6 +23,7 @@ bench: build ## the product beside its references, as ratios
 	bin/devstack run --databases 1 -- bin/holdfast bench identity
 	bin/devstack run --databases 1 -- bin/holdfast bench lease
 	bin/devstack run --databases 1 -- bin/holdfast bench records
+	bin/devstack run --databases 1 -- bin/holdfast bench migration
 
 lint: ## format, vet, staticcheck, and the API's description
 	@! gofmt -l . | grep . || (echo "gofmt -w these files"; exit 1)

@@ -35,6 +35,28 @@ func newBenchRecords(environ []string) *cobra.Command {
 	return command
 }
 
+func newBenchMigration(environ []string) *cobra.Command {
+	options := bench.MigrationOptions{Environ: environ}
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "migration",
+		Short: "Measure the move of a tenant's bodies into the object store, tenth by tenth",
+		Long: "Measure the move of a tenant's bodies into the object store, tenth by tenth of its records: qualified, planned,\n" +
+			"approved and activated as any, and paused behind each tenth, so that the bare loop has the machine around it.",
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			options.Log, options.Note = command.ErrOrStderr(), noteTo(command)
+			outcomes, err := bench.Migration(command.Context(), options)
+			return printOutcomes(command, outcomes, err, asJSON)
+		},
+	}
+	command.Flags().IntVar(&options.Records, "records", 100_000, "how many, of one body of 8 KiB each")
+	command.Flags().DurationVar(&options.Length, "length", 5*time.Second, "of a turn of the bare loop, in whole seconds")
+	command.Flags().StringVar(&options.Profile, "profile", "", "a folder for profiles of the worker, of CPU and of allocations")
+	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return command
+}
+
 // newComparison is a command that measures and prints outcomes. The options are
 // its flags'.
 func newComparison(name, short string, environ []string, options *bench.Options, measure func(context.Context) ([]bench.Outcome, error)) *cobra.Command {
@@ -45,13 +67,9 @@ func newComparison(name, short string, environ []string, options *bench.Options,
 		Short: short,
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			options.Log = command.ErrOrStderr()
-			options.Note = func(format string, args ...any) { fmt.Fprintf(command.ErrOrStderr(), format+"\n", args...) }
+			options.Log, options.Note = command.ErrOrStderr(), noteTo(command)
 			outcomes, err := measure(command.Context())
-			if len(outcomes) == 0 {
-				return err
-			}
-			return errors.Join(err, outcomesAnswer(outcomes).print(command.OutOrStdout(), asJSON))
+			return printOutcomes(command, outcomes, err, asJSON)
 		},
 	}
 	command.Flags().IntVar(&options.Rounds, "rounds", 5, "rounds that count; each measures all sides")
@@ -60,4 +78,17 @@ func newComparison(name, short string, environ []string, options *bench.Options,
 	command.Flags().StringVar(&options.Profile, "profile", "", "a folder for profiles of the API, of CPU and of allocations")
 	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return command
+}
+
+// noteTo says on a command's standard error how far it is.
+func noteTo(command *cobra.Command) func(format string, args ...any) {
+	return func(format string, args ...any) { fmt.Fprintf(command.ErrOrStderr(), format+"\n", args...) }
+}
+
+// printOutcomes prints what was measured, also when an error ended it.
+func printOutcomes(command *cobra.Command, outcomes []bench.Outcome, err error, asJSON bool) error {
+	if len(outcomes) == 0 {
+		return err
+	}
+	return errors.Join(err, outcomesAnswer(outcomes).print(command.OutOrStdout(), asJSON))
 }

@@ -35,6 +35,9 @@ type Outcome struct {
 	P50, P99 time.Duration // of the product
 	Cost     Cost          // of one operation of the product
 	Against  []Against     // one a reference
+
+	// MemoryAtMost is what the cost's memory is to stay within; 0 where nothing is set.
+	MemoryAtMost int64
 }
 
 // Against is how the product did beside one reference.

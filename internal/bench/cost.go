@@ -16,15 +16,16 @@ import (
 type counters struct {
 	commits     float64 // transactions of the data database
 	syncs       float64 // of the database server's log; NaN where it can't be told
-	allocations float64 // of the API
-	cpu         float64 // seconds that the API took; NaN where it can't be told
+	allocations float64 // of the process
+	cpu         float64 // seconds that it took; NaN where it can't be told
 }
 
 // Cost is what one operation of the product takes, and the most memory that the
-// API has had meanwhile beyond what it had before any load.
+// process has had meanwhile beyond what it had before any load: the API, or for
+// migrations the worker.
 type Cost struct {
 	Commits, Syncs, Allocations float64
-	CPU                         float64 // seconds of the API's; NaN where the system doesn't tell
+	CPU                         float64 // seconds of the process's; NaN where the system doesn't tell
 	Memory                      int64   // bytes resident; 0 where the system doesn't tell
 }
 
@@ -46,7 +47,8 @@ const (
 	sqlSyncs18 = `SELECT coalesce(sum(fsyncs), 0)::float8 FROM pg_stat_io WHERE object = 'wal'`
 )
 
-func (s *stack) count(ctx context.Context) (c counters, err error) {
+// count counts what the databases and a process have done.
+func (s *stack) count(ctx context.Context, of *observed) (c counters, err error) {
 	var version int
 	if err := s.owner.QueryRow(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
 		return c, err
@@ -61,20 +63,20 @@ func (s *stack) count(ctx context.Context) (c counters, err error) {
 	if err := s.owner.SendBatch(ctx, batch).Close(); err != nil {
 		return c, err
 	}
-	c.cpu = s.usage().cpu()
-	c.allocations, err = s.allocations(ctx)
+	c.cpu = of.usage().cpu()
+	c.allocations, err = of.allocations(ctx)
 	return c, err
 }
 
 // mallocs is a line of Go's heap profile in its readable form.
 var mallocs = regexp.MustCompile(`(?m)^# Mallocs = (\d+)$`)
 
-func (s *stack) allocations(ctx context.Context) (float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.private.base+"/debug/pprof/heap?debug=1", nil)
+func (o *observed) allocations(ctx context.Context) (float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.private.base+"/debug/pprof/heap?debug=1", nil)
 	if err != nil {
 		return 0, err
 	}
-	response, err := s.private.http.Do(request)
+	response, err := o.private.http.Do(request)
 	if err != nil {
 		return 0, err
 	}
@@ -85,7 +87,7 @@ func (s *stack) allocations(ctx context.Context) (float64, error) {
 	}
 	found := mallocs.FindSubmatch(text)
 	if found == nil {
-		return 0, fmt.Errorf("the API's heap profile doesn't say how much was allocated")
+		return 0, fmt.Errorf("the process's heap profile doesn't say how much was allocated")
 	}
 	return strconv.ParseFloat(string(found[1]), 64)
 }
@@ -93,17 +95,17 @@ func (s *stack) allocations(ctx context.Context) (float64, error) {
 // counted measures the cost of each round; the last one stays.
 func (s *stack) counted(r round, cost *Cost) round {
 	return func(ctx context.Context, length time.Duration) (Result, error) {
-		before, err := s.count(ctx)
+		before, err := s.count(ctx, s.api)
 		if err != nil {
 			return Result{}, err
 		}
-		s.usage().forgetPeak()
+		s.api.usage().forgetPeak()
 		result, err := r(ctx, length)
 		if err != nil {
 			return result, err
 		}
-		memory := max(s.usage().peak()-s.idle, 0)
-		after, err := s.count(ctx)
+		memory := max(s.api.usage().peak()-s.api.idle, 0)
+		after, err := s.count(ctx, s.api)
 		*cost = after.since(before, result.Operations)
 		cost.Memory = memory
 		return result, err

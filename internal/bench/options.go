@@ -44,7 +44,7 @@ func (o Options) measure(ctx context.Context, s *stack, comparisons []Comparison
 		var cost Cost
 		c.product = s.counted(c.product, &cost)
 		if o.Profile != "" {
-			c.product = s.profiled(c.product, filepath.Join(o.Profile, strings.ReplaceAll(c.What, " ", "-")))
+			c.product = s.api.profiled(c.product, filepath.Join(o.Profile, strings.ReplaceAll(c.What, " ", "-")))
 		}
 		outcome, err := c.run(ctx, o.Rounds, o.Length)
 		if err != nil {

@@ -11,14 +11,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// profiled takes profiles of the API over each round, of CPU and of allocations,
+// profiled takes profiles of the process over each round, of CPU and of allocations,
 // into files whose names begin with name; the last round's stay. It costs a few
 // percent, so ratios are measured without.
-func (s *stack) profiled(r round, name string) round {
+func (o *observed) profiled(r round, name string) round {
 	return func(ctx context.Context, length time.Duration) (Result, error) {
 		var taken errgroup.Group
-		taken.Go(func() error { return s.takeProfile(ctx, "profile", length, name+".pprof") })
-		taken.Go(func() error { return s.takeProfile(ctx, "allocs", length, name+".allocs.pprof") })
+		taken.Go(func() error { return o.profile(ctx, length, name) })
 		result, err := r(ctx, length)
 		if failed := taken.Wait(); err == nil {
 			err = failed
@@ -27,13 +26,21 @@ func (s *stack) profiled(r round, name string) round {
 	}
 }
 
-func (s *stack) takeProfile(ctx context.Context, kind string, length time.Duration, file string) error {
-	url := fmt.Sprintf("%s/debug/pprof/%s?seconds=%d", s.private.base, kind, int(length.Seconds()))
+// profile takes both profiles, for a time.
+func (o *observed) profile(ctx context.Context, length time.Duration, name string) error {
+	var taken errgroup.Group
+	taken.Go(func() error { return o.takeProfile(ctx, "profile", length, name+".pprof") })
+	taken.Go(func() error { return o.takeProfile(ctx, "allocs", length, name+".allocs.pprof") })
+	return taken.Wait()
+}
+
+func (o *observed) takeProfile(ctx context.Context, kind string, length time.Duration, file string) error {
+	url := fmt.Sprintf("%s/debug/pprof/%s?seconds=%d", o.private.base, kind, int(length.Seconds()))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
-	response, err := s.private.http.Do(request)
+	response, err := o.private.http.Do(request)
 	if err != nil {
 		return err
 	}

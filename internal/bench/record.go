@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
 // RecordOptions of a run.
@@ -37,13 +35,9 @@ func Records(ctx context.Context, o RecordOptions) (outcomes []Outcome, err erro
 	if o.Records < exportSize {
 		return nil, fmt.Errorf("an export page has %d records: %d are too few to read from", exportSize, o.Records)
 	}
-	c, err := config.Load(config.Check, o.Environ)
+	settings, err := storeSettings(o.Environ)
 	if err != nil {
-		return nil, fmt.Errorf("the configuration is wrong (make bench sets it):\n%w", err)
-	}
-	settings, has := c.ObjectStore()
-	if !has {
-		return nil, errors.New("HOLDFAST_BODIES_ENDPOINT is not set: there is no object store to measure (make bench sets it)")
+		return nil, err
 	}
 	s, err := newStack(ctx, o.Environ, publishing, o.Log)
 	if err != nil {

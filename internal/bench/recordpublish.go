@@ -53,13 +53,15 @@ func (s *stack) keepInStore(ctx context.Context) error {
 // published is what a receipt has in it of a publication that did something.
 var published = []byte(`"outcome":"published","revision":`)
 
-// made counts the publications that an answer reports, and demands so many.
-func (w *wire) made(n int) error {
-	if got := bytes.Count(w.answer.Bytes(), published); got != n {
-		return fmt.Errorf("%d of %d records were published: %.1000s", got, n, w.answer.Bytes())
+// demandPublished counts the publications that an answer reports, and demands so many.
+func demandPublished(answer []byte, n int) error {
+	if got := bytes.Count(answer, published); got != n {
+		return fmt.Errorf("%d of %d records were published: %.1000s", got, n, answer)
 	}
 	return nil
 }
+
+func (w *wire) made(n int) error { return demandPublished(w.answer.Bytes(), n) }
 
 // publish makes new records of one body each, one a request.
 func (s *stack) publish(into collection, callers, size int, as form) round {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/objectstore"
 )
 
@@ -26,6 +28,19 @@ type referenceStore struct {
 	prefix string // of all its objects' keys
 	sdk    *s3.Client
 	bucket *objectstore.Bucket
+}
+
+// storeSettings are those of the object store that the environment names.
+func storeSettings(environ []string) (objectstore.Settings, error) {
+	c, err := config.Load(config.Check, environ)
+	if err != nil {
+		return objectstore.Settings{}, fmt.Errorf("the configuration is wrong (make bench sets it):\n%w", err)
+	}
+	settings, has := c.ObjectStore()
+	if !has {
+		return objectstore.Settings{}, errors.New("HOLDFAST_BODIES_ENDPOINT is not set: there is no object store to measure (make bench sets it)")
+	}
+	return settings, nil
 }
 
 func openReferenceStore(ctx context.Context, settings objectstore.Settings, callers int) (*referenceStore, error) {

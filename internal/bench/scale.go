@@ -46,7 +46,7 @@ func Scale(ctx context.Context, o ScaleOptions, told func(Stage)) error {
 		return err
 	}
 	defer s.close()
-	told(Stage{What: "idle", Memory: s.usage().peak(), Elapsed: 1})
+	told(Stage{What: "idle", Memory: s.api.usage().peak(), Elapsed: 1})
 	var listed []listedAccount
 	stages := []struct {
 		what string
@@ -65,7 +65,7 @@ func Scale(ctx context.Context, o ScaleOptions, told func(Stage)) error {
 		if n != o.Accounts {
 			return fmt.Errorf("%d accounts were %s, not %d", n, stage.what, o.Accounts)
 		}
-		told(Stage{stage.what, n, time.Since(began), s.usage().peak()})
+		told(Stage{stage.what, n, time.Since(began), s.api.usage().peak()})
 	}
 	return s.demandClaims(ctx, o.Accounts)
 }

@@ -6,22 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/launch"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/schema"
 )
 
 // stack is an API process over the configured databases, and a tenant's token.
 type stack struct {
-	api      *launch.Process
-	private  *client // the API's private port
+	api      *observed
 	operator *client
 	tenantID string
 	tenant   *client // calls as a principal of the tenant
@@ -29,7 +26,6 @@ type stack struct {
 	oauth    string  // the tenant's public client
 	owner    *pgxpool.Pool
 	config   config.Config
-	idle     int64 // bytes that the API had resident before there was any load
 }
 
 // newStack makes the schema, starts the API and makes a tenant.
@@ -51,26 +47,16 @@ func newStack(ctx context.Context, environ []string, callers int, log io.Writer)
 	if s.owner, err = openOwner(ctx, c); err != nil {
 		return nil, err
 	}
-	private, err := freeAddress()
-	if err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	s.private = newClient("http://"+private, 1)
-	s.api, err = launch.Start(ctx, []string{"api"}, []string{
-		"HOLDFAST_API_ADDRESS=127.0.0.1:0", "HOLDFAST_ISSUER=http://localhost", "HOLDFAST_METRICS_ADDRESS=" + private, "HOLDFAST_LOG_LEVEL=warn",
-	}, log)
+	s.api, err = observe(ctx, "api", log, "HOLDFAST_API_ADDRESS=127.0.0.1:0", "HOLDFAST_ISSUER=http://localhost")
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	if err := s.makeTenant(ctx, "http://"+s.api.Address, variable(environ, "HOLDFAST_OPERATOR_KEY"), callers); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	s.idle = s.usage().resident()
+	s.api.rest()
 	return s, nil
 }
-
-// usage is the API's.
-func (s *stack) usage() usage { return usage(s.api.PID()) }
 
 func (s *stack) close() error {
 	s.owner.Close()
@@ -78,15 +64,6 @@ func (s *stack) close() error {
 		return nil
 	}
 	return s.api.Stop()
-}
-
-// freeAddress is one that was free a moment ago.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 func variable(environ []string, name string) string {

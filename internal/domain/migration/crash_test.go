@@ -57,7 +57,7 @@ func (e errand) everywhere(t *testing.T, all *mortals, kind Kind) {
 		t.Fatalf("only %d exchanges: %q", len(exchanges), exchanges)
 	}
 	twin.end(t)
-	happened, these := 0, happenings(exchanges)
+	happened, these := 0, happenings(exchanges, kind == Rehydrate)
 	for _, h := range these {
 		t.Run(h.name(exchanges), func(t *testing.T) {
 			s := e.begin(t, all, kind)
@@ -96,11 +96,12 @@ func (h happening) name(exchanges []string) string {
 	return fmt.Sprintf("%s %d, %s", how, h.at, exchanges[h.at-1])
 }
 
-// happenings are all that can happen at the exchanges of an undisturbed life and
-// leave something of its own: a death behind what may have written, and its lost
-// answer. What only reads leaves nothing, and what is the same statement behind the
-// same one leaves the same; HOLDFAST_TEST_CRASHES=all has those too.
-func happenings(exchanges []string) (all []happening) {
+// happenings are what can happen at the exchanges of an undisturbed life and leave
+// something of its own: a death behind what may have written, or its lost answer,
+// which leave the same in the databases. They take turns, of which dies is the
+// first. What only reads leaves nothing, and the same statement behind the same one
+// leaves the same; HOLDFAST_TEST_CRASHES=all has everything at every exchange.
+func happenings(exchanges []string, dies bool) (all []happening) {
 	if os.Getenv("HOLDFAST_TEST_CRASHES") == "all" {
 		for n := range exchanges {
 			all = append(all, happening{n + 1, true}, happening{n + 1, false})
@@ -115,10 +116,12 @@ func happenings(exchanges []string) (all []happening) {
 		}
 		if place := last + " and then " + exchange; !seen[place] {
 			seen[place] = true
-			all = append(all, happening{n + 1, false})
-			if n+1 < len(exchanges) {
+			if dies && n+1 < len(exchanges) {
 				all = append(all, happening{n + 2, true})
+			} else {
+				all = append(all, happening{n + 1, false})
 			}
+			dies = !dies
 		}
 		last = exchange
 	}

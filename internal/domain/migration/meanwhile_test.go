@@ -56,10 +56,17 @@ func (was told) published(t testing.TB, is told, collection string, receipts ...
 	}
 }
 
-// awaitBlocked returns when a backend waits for one of the superuser's.
-func awaitBlocked(t testing.TB, admin pgx.Tx, by uint32) {
+// awaitBlocked returns when a backend waits for the superuser's, or who was to is
+// done.
+func awaitBlocked(t testing.TB, admin pgx.Tx, done <-chan struct{}) {
 	t.Helper()
+	by := admin.Conn().PgConn().PID()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		select {
+		case <-done:
+			return
+		default:
+		}
 		var waiting int
 		if err := admin.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND $1::integer = ANY (pg_blocking_pids(pid))`, int32(by)).Scan(&waiting); err != nil {
 			t.Fatal(err)
@@ -106,7 +113,7 @@ func TestRun_ADeadlockOnItsLastBatch_IsRetried(t *testing.T) {
 				}
 			}
 			close(h.released)
-			awaitBlocked(t, tx, tx.Conn().PgConn().PID())
+			awaitBlocked(t, tx, nil)
 			if _, err := tx.Exec(t.Context(), `SELECT FROM collections FOR UPDATE`); err != nil {
 				t.Errorf("the other session was to win: %v", err)
 			}

@@ -156,16 +156,19 @@ func (s *schedule) deadlock(t *testing.T) {
 	if err := lock("migration_checkpoints"); err != nil {
 		t.Fatal(err)
 	}
-	var worker sync.WaitGroup
-	worker.Go(func() { s.shift(t, s.Service, run) })
-	awaitBlocked(t, tx, tx.Conn().PgConn().PID())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.shift(t, s.Service, run)
+	}()
+	awaitBlocked(t, tx, done)
 	if err := lock("collections"); err != nil {
 		t.Errorf("the other session was to win: %v", err)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Error(err)
 	}
-	worker.Wait()
+	<-done
 }
 
 // rule has a lifecycle rule appear: the way into the bucket stops by it, and the way

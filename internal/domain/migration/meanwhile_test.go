@@ -133,6 +133,60 @@ func TestRun_ADeadlockOnItsLastBatch_IsRetried(t *testing.T) {
 	}
 }
 
+// A lock that somebody holds when a shift begins is waited for. It is nothing to
+// review.
+func TestRun_AShiftThatFindsALock_TriesAgain(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	m.fill(t, "orders", 3)
+	before := m.question(t)
+	active := m.active(t, RecordBodies)
+	run := m.openRun(t, active)
+	// As a resumption that died has left it: the shift has to let go of it.
+	db := m.admin[m.router.Database(record.NumberOf("orders")).Name]
+	if _, err := db.Exec(t.Context(), `UPDATE migration_checkpoints SET held = true, held_at = held_at - 1`); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background())
+	if _, err := tx.Exec(t.Context(), `SELECT FROM migration_checkpoints FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	var worker sync.WaitGroup
+	worker.Go(func() {
+		if ended, err := m.Work(t.Context(), run.Tenant, run.Migration, run.ID, time.Now().Add(time.Minute)); !ended || err != nil {
+			t.Errorf("the shift: %v, %v", ended, err)
+		}
+	})
+	defer worker.Wait()
+	awaitBlocked(t, tx, nil)
+	// The lock times out for who waits, and that one comes back.
+	m.await(t, func() bool { return m.waiting(t, tx) == 0 })
+	awaitBlocked(t, tx, nil)
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	worker.Wait()
+	if now := m.now(t, active.ID); now.State != Drained {
+		t.Errorf("the migration is %s for %+v", now.State, now.Stop)
+	}
+	m.unchanged(t, before)
+}
+
+// waiting counts the backends that wait for one of the superuser's.
+func (m *moving) waiting(t testing.TB, admin pgx.Tx) (n int) {
+	t.Helper()
+	err := admin.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND $1::integer = ANY (pg_blocking_pids(pid))`,
+		int32(admin.Conn().PgConn().PID())).Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // R9: publishers change the records that are to be moved and make new ones, faster
 // than one a pass is moved, for as long as the run lasts. It ends all the same, since
 // what they write is in the new format, and no publication is lost by it.
@@ -305,6 +359,11 @@ func TestRun_ARowBehindTheCursor_IsMovedAllTheSame(t *testing.T) {
 		if _, err := admin.Exec(t.Context(), `UPDATE sections_in_sql SET row_identity = 2 WHERE item_key = 'key-0009' AND section = 'items'`); err != nil {
 			t.Fatal(err)
 		}
+	}
+	c := m.at(t, active)[0]
+	ended, err := m.walk(t.Context(), m.scope.Tenant, c.number, c.CollectionID, unlimited)
+	if left := m.left(t, "sections_in_sql"); err != nil || ended != walkDrained || left != 0 {
+		t.Fatalf("the walk ended as %q with %d rows left, %v", ended, left, err)
 	}
 	if run := m.run(t, active); run.Outcome != OutcomeDrained || m.total(t, active).Moved != 12 {
 		t.Errorf("the run is %+v, with %+v", run, m.total(t, active))

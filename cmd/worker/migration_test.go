@@ -37,15 +37,15 @@ func operator(name string) tenancy.Scope {
 
 func newMoving(t *testing.T, settings objectstore.Settings, bodies int) *moving {
 	t.Helper()
-	m := &moving{
-		in: testkit.Databases(t, 1), bodies: map[string]record.Digest{},
-		scope: tenancy.Scope{Tenant: domain.NewID[domain.TenantKind](time.Now()), Principal: domain.NewID[domain.PrincipalKind](time.Now()), Name: "test"},
-	}
+	m := &moving{in: testkit.Databases(t, 1), bodies: map[string]record.Digest{}}
 	router := m.in.Router(t, postgres.RoleAPI)
 	gates := tenancy.NewGates(router)
-	if err := gates.Set(t.Context(), m.scope.Tenant, tenancy.GateState{State: "open", Layout: domain.Layout, IdentityState: "open"}); err != nil {
+	tenant, _, err := tenancy.NewStore(router.Control(), gates, nil, time.Now).
+		CreateTenant(t.Context(), operator("ada"), tenancy.NewTenant{Name: "acme", HandlePolicy: "ascii"})
+	if err != nil {
 		t.Fatal(err)
 	}
+	m.scope = tenancy.Scope{Tenant: tenant.ID, Principal: domain.NewID[domain.PrincipalKind](time.Now()), Name: "test"}
 	m.records = record.New(router, lease.New(router, nil, lease.Options{}), testkit.OpenBodies(t, settings), record.Options{})
 	m.moves = migration.New(router, tenancy.NewStore(router.Control(), gates, nil, time.Now), m.records, migration.Options{
 		Build: telemetry.Build(), Place: migration.PlaceOf(settings.Endpoint, settings.Bucket),

@@ -106,7 +106,11 @@ func (m *moving) run(t testing.TB, of Migration) Run {
 // worked has a worker do a run to its end, in short shifts.
 func (m *moving) worked(t testing.TB, worker *Service, run Run) Run {
 	t.Helper()
+	deadline := time.Now().Add(time.Minute)
 	for ended := false; !ended; {
+		if time.Now().After(deadline) {
+			t.Fatal("the run doesn't end")
+		}
 		var err error
 		if ended, err = worker.Work(t.Context(), run.Tenant, run.Migration, run.ID, time.Now().Add(2*time.Second)); err != nil {
 			t.Fatalf("a shift: %v", err)

@@ -25,7 +25,12 @@ const (
 // maxRetries bounds how often one pass is made over when it fails for what may
 // pass: a deadlock, another worker, a store that doesn't answer. With the pauses
 // between them that is some ten seconds, besides what the store's own tries take.
-const maxRetries = 10
+// Where these take long, patience bounds it: a shift lasts for less than a minute, and
+// the next one knows nothing of the tries before.
+const (
+	maxRetries = 10
+	patience   = 15 * time.Second
+)
 
 // budget is what a walk may use: it is asked before each pass.
 type budget func(ctx context.Context) (caps record.Caps, ok bool)
@@ -36,7 +41,7 @@ type budget func(ctx context.Context) (caps record.Caps, ok bool)
 // Errors: those of the store and the databases, after bounded retries; the
 // checkpoint then stands at the last pass that committed.
 func (s *Service) walk(ctx context.Context, tenant domain.TenantID, number domain.Number, id domain.CollectionID, may budget) (walked, error) {
-	retries := int64(0)
+	retries, begun := int64(0), time.Now()
 	for tries := 0; ; tries++ {
 		m, err := s.mover(ctx, tenant, number, id)
 		if err != nil && !passing(err) {
@@ -57,8 +62,8 @@ func (s *Service) walk(ctx context.Context, tenant domain.TenantID, number domai
 		case !errors.Is(err, errFenced) && !passing(err):
 			return ended, err
 		case m.at.Passes > before:
-			tries = 0 // it got somewhere
-		case tries == maxRetries:
+			tries, begun = 0, time.Now() // it got somewhere
+		case tries == maxRetries, tries > 0 && time.Since(begun) > patience:
 			return "", err
 		}
 		retries++

@@ -26,6 +26,8 @@ var looks = map[string]map[string]string{
 	sqlDeferredByStore:           {"migration_checkpoints": "tenant_id", "migration_deferred": "collection_id", "sections_in_store": "section"},
 	sqlDeferredInSQL:             {"migration_checkpoints": "tenant_id", "migration_deferred": "collection_id", "sections_in_sql": "section"},
 	sqlDeferredInStore:           {"migration_checkpoints": "tenant_id", "migration_deferred": "collection_id", "sections_in_store": "section"},
+	sqlMovableInSQL:              {"sections_in_sql": "collection_id", "records": "item_key", "migration_deferred": "item_key"},
+	sqlMovableInStore:            {"sections_in_store": "collection_id", "records": "item_key", "migration_deferred": "item_key"},
 	sqlLockCollectionsCheckpoint: {"migration_checkpoints": "number"},
 	sqlRetryInSQL:                {"migration_deferred": "section", "sections_in_sql": "section"},
 	sqlRetryInStore:              {"migration_deferred": "section", "sections_in_store": "section"},

@@ -17,7 +17,7 @@ type walked string
 
 const (
 	walkDrained    walked = "drained"    // nothing is left in the former format
-	walkUnresolved walked = "unresolved" // a whole sweep moved nothing, and only deferred records are left
+	walkUnresolved walked = "unresolved" // a whole sweep moved nothing, and only what no pass takes is left
 	walkHeld       walked = "held"       // the checkpoint is
 	walkSpent      walked = "spent"      // the budget is: there is more to do
 )
@@ -146,8 +146,15 @@ SELECT EXISTS (SELECT FROM sections_in_sql s
                 WHERE s.number::integer = $2::smallint::integer AND s.tenant_id = $1 AND s.collection_id = $3)`
 
 // endSweep looks at what is left when all that was to be inspected has been gone
-// through: the table decides, and not the end of a cursor.
+// through: the table decides, and not the end of a cursor. It waits for the disk, and
+// so for all passes before it.
 func (m *mover) endSweep(ctx context.Context) (ended walked, again bool, err error) {
+	fruitless, movable := m.at.SweepMoved == 0 && m.at.Sweep > 1, false
+	if fruitless {
+		if movable, err = m.movable(ctx); err != nil {
+			return "", false, err
+		}
+	}
 	way, next, leftOut := m.at.Kind.direction(), m.at, m.deferred
 	next.token = domain.RandomID[domain.TokenKind]()
 	err = tenancy.Run(ctx, m.router.Database(m.at.number), m.entry(m.tenant, m.at.number), func(ctx context.Context, tx *tenancy.Tx) error {
@@ -169,7 +176,7 @@ func (m *mover) endSweep(ctx context.Context) (ended walked, again bool, err err
 		switch {
 		case !left:
 			ended, next.DrainedAt = walkDrained, now.UTC()
-		case m.at.SweepMoved == 0 && m.at.Sweep > 1 && !m.released(leftOut):
+		case fruitless && !movable && !m.released(leftOut):
 			ended = walkUnresolved
 		default:
 			again = true

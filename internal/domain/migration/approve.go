@@ -39,7 +39,8 @@ var (
 //
 // Errors: not found migration_not_found, plan_not_found; forbidden
 // approver_is_involved; conflict migration_state, plan_hash_differs, plan_drifted,
-// counts_refreshed, lifecycle_overlaps; unavailable.
+// counts_refreshed, capacity_short (by counts that were made anew),
+// lifecycle_overlaps; unavailable.
 func (s *Service) Approve(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, hash Hash) (Migration, error) {
 	m, err := s.Migration(ctx, tenant, id)
 	if err != nil {
@@ -68,6 +69,9 @@ func (s *Service) approvePlan(ctx context.Context, scope tenancy.Scope, tenant d
 		return Migration{}, err
 	}
 	if err := s.demandFresh(ctx, &m, &p); err != nil {
+		return Migration{}, err
+	}
+	if err := demandRoom(&m, &p.Observations, p.Packet.FreeBytes); err != nil {
 		return Migration{}, err
 	}
 	return s.approve(ctx, scope, &m, Approved, ofPlan, hash)

@@ -11,7 +11,8 @@ import (
 )
 
 // Pause ends the run that is open, and holds every checkpoint: a pass that is under
-// way meets it at its commit. Pausing again finishes what an error had interrupted.
+// way meets it at its commit. Pausing again finishes what an error had interrupted,
+// and so does pausing what is stopped: the stop may not have come to hold them all.
 //
 // Errors: not found migration_not_found; conflict migration_state,
 // plan_hash_differs, migration_moved; unavailable.
@@ -20,7 +21,7 @@ func (s *Service) Pause(ctx context.Context, scope tenancy.Scope, tenant domain.
 	switch {
 	case err != nil:
 		return Migration{}, err
-	case m.State == Paused:
+	case m.State == Paused, m.State == Stopped:
 		return m, s.hold(ctx, &m)
 	case m.State != Active:
 		return Migration{}, errState(m.State)

@@ -33,3 +33,28 @@ func TestRequalify_AStopStaysAStop(t *testing.T) {
 	c.approve(t, e.NextHash)
 	c.finish(t)
 }
+
+// A worker that died, or a tenant's closed gate, may have kept a stop from holding
+// all checkpoints. Pausing what is stopped does that, and nothing else.
+func TestPause_OfWhatIsStopped_HoldsWhatTheStopDidNot(t *testing.T) {
+	t.Parallel()
+	c := newCarried(t)
+	id, plan := c.before.ID, c.before.PlanHash
+	stopped, err := c.api.stop(t.Context(), c.scope.Tenant, id, Stop{Category: TenantClosed, NextStep: "Look."})
+	if err != nil || stopped.State != Stopped {
+		t.Fatalf("it is %s, %v", stopped.State, err)
+	}
+	c.every(t, `UPDATE migration_checkpoints SET held = false, held_at = held_at - 1`)
+	qualification := c.qualified(t, c.api2)
+	c.refused(t, "checkpoints_not_held", id, func(ctx context.Context) error {
+		_, err := c.api2.RequalifyPreview(ctx, planner, c.scope.Tenant, id, plan, qualification)
+		return err
+	})
+	c.refused(t, "", id, func(ctx context.Context) error {
+		_, err := c.api.Pause(ctx, planner, c.scope.Tenant, id, plan)
+		return err
+	})
+	if _, err := c.api2.RequalifyPreview(t.Context(), planner, c.scope.Tenant, id, plan, qualification); err != nil {
+		t.Errorf("behind it: %v", err)
+	}
+}

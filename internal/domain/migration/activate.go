@@ -50,7 +50,13 @@ func (s *Service) Activate(ctx context.Context, scope tenancy.Scope, tenant doma
 	if m.State != Approved && m.State != Activating {
 		return Activation{}, errState(m.State)
 	}
-	if err := s.demandPlan(ctx, &m, &p); err != nil {
+	// Behind the point of no return there is no other plan to make: as with a run,
+	// harmless rules may have come.
+	demand := s.demandPlan
+	if m.State == Activating {
+		demand = s.demandRunnable
+	}
+	if err := demand(ctx, &m, &p); err != nil {
 		return Activation{}, err
 	}
 	if err := s.demandFormats(ctx, tenancy.RecordsInObjects); err != nil {

@@ -149,3 +149,31 @@ func TestARuleThatAppears_RefusesEveryStageAndStopsARun(t *testing.T) {
 	m.finish(t, shown.ID)
 	m.unchanged(t, before)
 }
+
+// Behind the point of no return there is no other plan to make. So a rule that can't
+// delete bodies, and came in the middle of an activation, doesn't keep it from its
+// end; one that can does.
+func TestActivate_GoesOnBesideAHarmlessRule(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	own := m.inOwnBucket(t)
+	m.fill(t, "orders", 2)
+	approved := m.approved(t, m.ask(t, RecordBodies))
+	activate := func(ctx context.Context) error {
+		_, err := m.api.Activate(ctx, planner, approved.Tenant, approved.ID, approved.PlanHash)
+		return err
+	}
+	harmless := testkit.ExpireBelow("logs/")
+	testkit.SetLifecycle(t, own, harmless)
+	m.refused(t, "plan_drifted", approved.ID, activate)
+	testkit.SetLifecycle(t, own)
+	if _, err := m.api.commence(t.Context(), planner, &approved); err != nil {
+		t.Fatal(err)
+	}
+	testkit.SetLifecycle(t, own, testkit.ExpireBelow("ten"))
+	m.refused(t, "lifecycle_overlaps", approved.ID, activate)
+	testkit.SetLifecycle(t, own, harmless)
+	if err := activate(t.Context()); err != nil {
+		t.Errorf("beside a harmless rule: %v", err)
+	}
+}

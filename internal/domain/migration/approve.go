@@ -51,7 +51,7 @@ func (s *Service) Approve(ctx context.Context, scope tenancy.Scope, tenant domai
 		return s.approvePlan(ctx, scope, tenant, id, hash)
 	case m.State == Stopped && hash == m.PlanHash:
 		return s.approveResumption(ctx, scope, tenant, id, hash)
-	case m.State == Stopped, m.State == Paused:
+	case m.State.resting():
 		return s.approveEnvelope(ctx, scope, &m, hash)
 	}
 	return Migration{}, errState(m.State)

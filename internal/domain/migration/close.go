@@ -26,7 +26,8 @@ var (
 // through with all of them.
 //
 // Errors: not found migration_not_found; invalid decision_missing; conflict
-// migration_state, plan_hash_differs, recheck_missing, not_drained; unavailable.
+// migration_state, plan_hash_differs, requalification_under_way, recheck_missing,
+// not_drained; unavailable.
 func (s *Service) Close(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan Hash, decision string) (Migration, error) {
 	decision = strings.TrimSpace(decision)
 	if decision == "" || len(decision) > maxDecision || !utf8.ValidString(decision) || strings.ContainsRune(decision, 0) {
@@ -40,6 +41,12 @@ func (s *Service) Close(ctx context.Context, scope tenancy.Scope, tenant domain.
 		return m, nil
 	case m.State != Verified:
 		return Migration{}, errState(m.State)
+	case m.Envelope != Hash{}:
+		return Migration{}, errBuildMoves
+	}
+	err = s.control.ControlRead(ctx, tenant, func(tx pgx.Tx) error { return s.demandReportTx(ctx, tx, &m, RecheckReport) })
+	if err != nil {
+		return Migration{}, err
 	}
 	all, err := s.checkpoints(ctx, &m)
 	if err != nil {

@@ -19,7 +19,9 @@ var errApplied = domain.Conflict("envelope_applied", "The envelope has been appl
 // applied was approved as it stands.
 //
 // A collection changes its plan, its build and its token, and nothing else. So what
-// a pass of the former build has prepared can't commit any more.
+// a pass of the former build has prepared can't commit any more. One that is drained
+// changes nothing at all; what was verified is to be verified again, by the build
+// that closes.
 //
 // Errors: not found migration_not_found, envelope_not_found; conflict
 // migration_state, requalification_under_way (by another envelope),
@@ -63,7 +65,7 @@ func (s *Service) beginRequalify(ctx context.Context, scope tenancy.Scope, m *Mi
 		return Migration{}, errApplied
 	case m.PlanHash != e.Previous:
 		return Migration{}, errStale
-	case m.State != Paused && m.State != Stopped:
+	case !m.State.resting():
 		return Migration{}, errState(m.State)
 	case s.build != e.Next.Build:
 		return Migration{}, errOtherBuild

@@ -23,8 +23,9 @@ var (
 // the bucket's rules were looked at is one too.
 var carriedOver = []string{"/build", "/rollback_floor_build", "/qualification"}
 
-// RequalifyPreview makes the envelope that would carry a paused or stopped
-// migration over to the build of this process, which previous names the plan of.
+// RequalifyPreview makes the envelope that would carry a migration in which no pass
+// commits over to the build of this process: one that is paused or stopped, or that
+// is drained and yet to be verified and closed. previous names its plan.
 // Nothing goes by it until it is approved and applied.
 //
 // Errors: not found migration_not_found; conflict plan_hash_differs,
@@ -37,7 +38,7 @@ func (s *Service) RequalifyPreview(ctx context.Context, scope tenancy.Scope, ten
 	switch {
 	case err != nil:
 		return Envelope{}, err
-	case m.State != Paused && m.State != Stopped:
+	case !m.State.resting():
 		return Envelope{}, errState(m.State)
 	case m.Envelope != Hash{}:
 		return Envelope{}, errBuildMoves
@@ -106,7 +107,7 @@ func demandHeld(all []Standing, m *Migration) error {
 		switch {
 		case c.PlanHash != m.PlanHash && (!c.Drained || !slices.Contains(m.Former, c.PlanHash)):
 			return errStale
-		case !c.Held:
+		case !c.Held && !c.Drained: // of what is drained no pass commits
 			return errNotHeld
 		}
 	}

@@ -47,6 +47,12 @@ func (s State) acts() bool {
 	return slices.Contains([]State{Activating, Active, Paused, Stopped, Drained, Verified}, s)
 }
 
+// resting tells a state behind the activation in which no pass commits, so that a
+// plan may be carried over to another build.
+func (s State) resting() bool {
+	return slices.Contains([]State{Paused, Stopped, Drained, Verified}, s)
+}
+
 // errState refuses what a state doesn't allow.
 func errState(is State) *domain.Error {
 	return domain.Conflict("migration_state",

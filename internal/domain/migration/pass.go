@@ -29,10 +29,18 @@ type mover struct {
 
 // commit moves what was prepared, if all of it still is as it was captured, and
 // the checkpoint with it.
+//
+// It doesn't wait for the disk: a crash of the database may take the last passes
+// back, each with its checkpoint, to rows whose bodies are the same and to objects
+// that nothing refers to, and they are made again. Whatever commits behind a pass
+// and does wait has the pass made durable too. So is a pause, and the end of a
+// sweep (walk.go), on which a migration's being drained rests.
 func (m *mover) commit(ctx context.Context, p *prepared) error {
 	next := m.at
 	next.token = domain.RandomID[domain.TokenKind]()
-	err := tenancy.Run(ctx, m.router.Database(m.at.number), m.entry(m.tenant, m.at.number), func(ctx context.Context, tx *tenancy.Tx) error {
+	e := m.entry(m.tenant, m.at.number)
+	e.Unsynced = true
+	err := tenancy.Run(ctx, m.router.Database(m.at.number), e, func(ctx context.Context, tx *tenancy.Tx) error {
 		var stands Checkpoint
 		var now time.Time
 		reread := p.capture.QueueReread(tx, p.Sound)

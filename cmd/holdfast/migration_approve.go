@@ -19,7 +19,7 @@ func newMigrationApprove(r *remote) *cobra.Command {
 	return act{
 		use:    "approve",
 		short:  "Approve a migration's plan, an envelope, or going on behind a stop",
-		states: []string{"previewed", "paused", "stopped"},
+		states: []string{"previewed", "paused", "stopped", "drained", "verified"},
 		named:  true,
 		about:  approvable,
 		told:   true,

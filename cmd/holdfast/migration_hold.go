@@ -13,9 +13,9 @@ func newMigrationPause(r *remote) *cobra.Command {
 	return act{
 		use:    "pause",
 		short:  "Hold a migration, and end its run",
-		states: []string{"active", "paused"},
+		states: []string{"active", "paused", "stopped"},
 		long: "No pass commits from then on, and what was moved stays where it is. Repeating it finishes what an\n" +
-			"error had interrupted.\n\n",
+			"error had interrupted; so does pausing what is stopped, which stays so.\n\n",
 		would: func(_ context.Context, _ caller, t target) (string, error) {
 			open := "No run is open."
 			if run := t.Progress.Run; run != nil {

@@ -29,9 +29,9 @@ func newRequalifyPreview(r *remote) *cobra.Command {
 	var qualification, plan string
 	command := &cobra.Command{
 		Use:   "requalify-preview TENANT MIGRATION",
-		Short: "Plan to carry a paused or stopped migration over to the build that answers",
-		Long: "Plan to carry a paused or stopped migration over to the build of the API that answers, by its\n" +
-			"qualification. The migration is not changed by it: another operator approves the envelope that comes of\n" +
+		Short: "Plan to carry a migration in which no pass commits over to the build that answers",
+		Long: "Plan to carry a migration that is paused, stopped, or drained and not yet closed over to the build of\n" +
+			"the API that answers, by its qualification. The migration is not changed by it: another operator approves the envelope that comes of\n" +
 			"it, by its hash, and holdfast migration requalify applies it.",
 		Args: arguments("TENANT", "MIGRATION"),
 		RunE: r.call(func(ctx context.Context, api caller, args []string) (answer, error) {
@@ -90,14 +90,15 @@ func newRequalify(r *remote) *cobra.Command {
 	command := act{
 		use:    "requalify",
 		short:  "Carry a migration over to another build, as an approved envelope says",
-		states: []string{"paused", "stopped"},
+		states: requalifiable,
 		named:  true,
 		about:  approvedEnvelope,
 		told:   true,
 		long: "Collection by collection, and only where nothing has changed since the envelope was made. After an\n" +
-			"error that leaves the outcome open, repeating it finishes what was begun.\n\n" +
+			"error that leaves the outcome open, repeating it finishes what was begun. It is for a migration that is\n" +
+			"paused or stopped, or drained and not yet closed: one that was verified is to be verified again.\n\n" +
 			"With --all, and without TENANT and MIGRATION, it does so for every open migration of every tenant that\n" +
-			"is paused or stopped, each by the envelope that was approved for it. That takes operator:tenants too.\n\n",
+			"is in such a state, each by the envelope that was approved for it. That takes operator:tenants too.\n\n",
 		would: func(ctx context.Context, api caller, t target) (string, error) {
 			if t.hash == "" {
 				return "No envelope is approved for it.", nil
@@ -117,6 +118,10 @@ func newRequalify(r *remote) *cobra.Command {
 	}.command(r)
 	return withAll(r, command)
 }
+
+// requalifiable are the states in which no pass commits, so that another build may
+// take over.
+var requalifiable = []string{"paused", "stopped", "drained", "verified"}
 
 func requalify(ctx context.Context, api caller, tenant, id, envelope string) (holdfast.Migration, error) {
 	done, err := api.RequalifyMigrationWithResponse(ctx, tenant, id, holdfast.NamedEnvelope{EnvelopeHash: envelope})

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,7 @@ func withAll(r *remote, command *cobra.Command) *cobra.Command {
 		}
 		return r.requalifyAll(command, execute)
 	}
-	command.Flags().BoolVar(&all, "all", false, "every open migration of every tenant that is paused or stopped")
+	command.Flags().BoolVar(&all, "all", false, "every open migration of every tenant that is paused or stopped, or has an approved envelope")
 	command.MarkFlagsMutuallyExclusive("all", approvedEnvelope.flag)
 	return command
 }
@@ -82,7 +83,8 @@ func (r *remote) requalifyAll(command *cobra.Command, execute bool) error {
 	return concludeAll(all, execute)
 }
 
-// heldMigrations are the open migrations of all tenants that are paused or stopped.
+// heldMigrations are the open migrations of all tenants that are paused or stopped,
+// and those that are drained or verified for which an envelope is approved.
 func heldMigrations(ctx context.Context, api caller, shown *progress) ([]requalification, error) {
 	tenants, err := everything(func(cursor *string) ([]holdfast.Tenant, *string, error) {
 		page, err := api.ListTenantsWithResponse(ctx, &holdfast.ListTenantsParams{Limit: new(pageSize), Cursor: cursor})
@@ -102,14 +104,18 @@ func heldMigrations(ctx context.Context, api caller, shown *progress) ([]requali
 			return nil, fmt.Errorf("tenant %s: %w", tenant.Name, err)
 		}
 		for _, m := range migrations {
-			if m.State != "paused" && m.State != "stopped" {
+			if !slices.Contains(requalifiable, m.State) {
 				continue
 			}
 			status, err := migrationStatus(ctx, api, tenant.ID, m.MigrationID)
 			if err != nil {
 				return nil, fmt.Errorf("tenant %s: %w", tenant.Name, err)
 			}
-			held = append(held, requalification{Tenant: tenant.ID, Name: tenant.Name, Migration: m.MigrationID, State: m.State, Envelope: envelopeToApply(status)})
+			envelope := envelopeToApply(status)
+			if envelope == "" && m.State != "paused" && m.State != "stopped" {
+				continue // it waits for its recheck, or to be closed
+			}
+			held = append(held, requalification{Tenant: tenant.ID, Name: tenant.Name, Migration: m.MigrationID, State: m.State, Envelope: envelope})
 		}
 	}
 	return held, nil

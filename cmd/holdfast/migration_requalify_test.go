@@ -62,7 +62,11 @@ func twoHeld(t *testing.T) *scripted {
 	ready := transitioned(inState("paused"), "approve", `{"purpose":"envelope","hash":"`+anotherOf+`"}`)
 	bare := inState("stopped")
 	bare.Migration.MigrationID = second
-	s.on("GET /v1/tenants/"+aTenant+"/migrations", holdfast.MigrationPage{Migrations: []holdfast.Migration{ready.Migration, bare.Migration, inState("active").Migration}})
+	waits := inState("drained") // for its recheck, and by this build: it is left out
+	waits.Migration.MigrationID = aRun
+	s.on("GET /v1/tenants/"+aTenant+"/migrations",
+		holdfast.MigrationPage{Migrations: []holdfast.Migration{ready.Migration, bare.Migration, inState("active").Migration, waits.Migration}})
+	s.on("GET /v1/tenants/"+aTenant+"/migrations/"+aRun, waits)
 	s.on("GET /v1/tenants/"+aRun+"/migrations", holdfast.MigrationPage{Migrations: []holdfast.Migration{}})
 	s.on("GET "+thisMigration, ready)
 	s.on("GET /v1/tenants/"+aTenant+"/migrations/"+second, bare)

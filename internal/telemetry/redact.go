@@ -17,7 +17,7 @@ var loggable = map[string]bool{
 
 	// Whose line it is.
 	"trace_id": true, "span_id": true, "request_id": true, "tenant_id": true,
-	"principal_id": true, "job_id": true, "client_id": true, "leader_id": true,
+	"principal_id": true, "migration_id": true, "job_id": true, "client_id": true, "leader_id": true,
 
 	// What went wrong. An error's own text is the domain's or a library's; see
 	// errorText.
@@ -34,7 +34,7 @@ var loggable = map[string]bool{
 	"method": true, "route": true, "operation": true, "scope": true,
 
 	// The domain's own closed sets.
-	"family": true, "partition": true, "purpose": true, "state": true, "outcome": true, "fault": true,
+	"family": true, "partition": true, "purpose": true, "state": true, "outcome": true, "fault": true, "category": true,
 
 	// Jobs and schedules.
 	"kind": true, "kinds": true, "job_kind": true, "job_state": true, "event_kind": true, "schedule": true,

@@ -47,7 +47,11 @@ func (s *Service) Activate(ctx context.Context, scope tenancy.Scope, tenant doma
 	if err != nil {
 		return Activation{}, err
 	}
-	if m.State != Approved && m.State != Activating {
+	switch m.State {
+	case Approved, Activating:
+	case Active:
+		return s.activated(ctx, m) // whoever lost the answer gets it
+	default:
 		return Activation{}, errState(m.State)
 	}
 	// Behind the point of no return there is no other plan to make: as with a run,

@@ -51,7 +51,7 @@ func (s *Service) Approve(ctx context.Context, scope tenancy.Scope, tenant domai
 		return s.approvePlan(ctx, scope, tenant, id, hash)
 	case m.State == Stopped && hash == m.PlanHash:
 		return s.approveResumption(ctx, scope, tenant, id, hash)
-	case m.State.resting():
+	case m.State.resting() && hash != m.PlanHash:
 		return s.approveEnvelope(ctx, scope, &m, hash)
 	}
 	return Migration{}, errState(m.State)
@@ -85,6 +85,9 @@ func (s *Service) approveResumption(ctx context.Context, scope tenancy.Scope, te
 	if err := demandAnother(scope, m.Requester, p.Previewer); err != nil {
 		return Migration{}, err
 	}
+	if err := s.demandRunnable(ctx, &m, &p); err != nil {
+		return Migration{}, err
+	}
 	return s.approve(ctx, scope, &m, Stopped, ofResume, hash)
 }
 
@@ -96,7 +99,7 @@ func (s *Service) approveEnvelope(ctx context.Context, scope tenancy.Scope, m *M
 	err := s.control.ControlRead(ctx, m.Tenant, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, sqlEnvelopeBy, m.Tenant, m.ID, hash[:]).Scan(&previewer)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return errNoPlan
+			return errOtherHash
 		}
 		return err
 	})

@@ -13,11 +13,11 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
-// maxDecision bounds the text of a decision, in bytes.
-const maxDecision = 2000
+// maxDecision bounds the text of a decision, in characters.
+const maxDecision = 1000
 
 var (
-	errDecision = domain.Invalid("decision_missing", "Say in 1 to 2,000 bytes of text why the migration is closed: it is kept.").At("/decision")
+	errDecision = domain.Invalid("decision_missing", "Say in 1 to 1,000 characters why the migration is closed: it is kept.").At("/decision")
 	errNotEmpty = domain.Conflict("not_drained", "A collection isn't drained, or has rows of the former format. Run the migration again.")
 )
 
@@ -30,7 +30,7 @@ var (
 // not_drained; unavailable.
 func (s *Service) Close(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan Hash, decision string) (Migration, error) {
 	decision = strings.TrimSpace(decision)
-	if decision == "" || len(decision) > maxDecision || !utf8.ValidString(decision) || strings.ContainsRune(decision, 0) {
+	if decision == "" || utf8.RuneCountInString(decision) > maxDecision || !utf8.ValidString(decision) || strings.ContainsRune(decision, 0) {
 		return Migration{}, errDecision
 	}
 	m, _, err := s.standing(ctx, tenant, id, plan)

@@ -78,6 +78,6 @@ func (s *Service) RetryDeferred(ctx context.Context, scope tenancy.Scope, tenant
 	case len(found) == 0:
 		return Deferred{}, errNoDeferred
 	}
-	s.log.InfoContext(ctx, "a deferred section is to be tried again", "tenant", tenant, "migration", id, "deferred", deferred, "by", scope.Name)
+	s.log.InfoContext(ctx, "a deferred section is to be tried again", "tenant_id", tenant, "migration_id", id, "principal_id", scope.Principal)
 	return found[0], nil
 }

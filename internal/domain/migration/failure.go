@@ -32,7 +32,7 @@ var nextSteps = map[string]string{
 	LifecycleUnreadable: "Let this installation's key read the bucket's lifecycle rules. Then have the resumption approved.",
 	TenantClosed:        "The tenant is suspended, or is being moved or deleted. When it is open again, have the resumption approved.",
 	DatabaseUnavailable: "Look at the data databases. Nothing was lost. When they answer, have the resumption approved.",
-	BuildDiffers:        "A worker of another build was at it, or what it works with has changed. Start workers of the plan's build, or requalify for the new one.",
+	BuildDiffers:        "What the worker is, or works with, isn't what the plan names: its drift shows what. Bring that back, or start workers of the plan's build, or requalify for a new build. Then have the resumption approved.",
 	VerificationFailed:  "Compare the findings with a backup before anything else. Nothing is removed meanwhile.",
 	Internal:            "Look at the worker's log by the migration's id, and tell the developers. Nothing was lost.",
 }

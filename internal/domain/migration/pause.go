@@ -150,7 +150,7 @@ func (s *Service) stop(ctx context.Context, tenant domain.TenantID, id domain.Mi
 	if err != nil {
 		return m, err
 	}
-	s.log.WarnContext(ctx, "a migration is stopped for a review", "tenant", tenant, "migration", id, "category", why.Category, "from", why.From)
+	s.log.WarnContext(ctx, "a migration is stopped for a review", "tenant_id", tenant, "migration_id", id, "category", why.Category, "state", why.From)
 	err = s.hold(context.WithoutCancel(ctx), &m)
 	if categoryOf(err) == TenantClosed {
 		return m, nil // who is refused at the gate needs no other hold; resuming lets go of all

@@ -30,7 +30,7 @@ SELECT p.plan_hash, p.packet, p.observations, p.previewed_by, p.previewer, p.pre
 
 var (
 	errNoPlan     = domain.NotFound("plan_not_found", "The migration has no plan of this hash.")
-	errOtherHash  = domain.Conflict("plan_hash_differs", "That isn't the migration's present plan. Look at it again, and name the hash that you see.")
+	errOtherHash  = domain.Conflict("plan_hash_differs", "That is the hash of no plan or envelope that the migration has now. Look at it again, and name the hash that you see.")
 	errNotOneself = errors.New("a stored plan isn't what its hash says")
 )
 

@@ -172,6 +172,11 @@ func (s *Service) drift(ctx context.Context, m *Migration, p *Plan) ([]Drift, er
 var errDrifted = domain.Conflict("plan_drifted",
 	"What the plan was made for has changed. Look at the differences, preview anew, and have the new plan approved.")
 
+// errDriftedAfter is the same behind the point of no return, where no other plan can
+// be made.
+var errDriftedAfter = domain.Conflict(errDrifted.Code,
+	"What the plan was made for has changed. Look at the differences. For another build have the migration requalified, and bring anything else back to what the plan names.")
+
 // demandPlan refuses a plan that isn't so any more.
 func (s *Service) demandPlan(ctx context.Context, m *Migration, p *Plan) error {
 	found, err := s.drift(ctx, m, p)

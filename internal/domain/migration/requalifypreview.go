@@ -94,7 +94,7 @@ func (s *Service) nextPacket(ctx context.Context, m *Migration, p *Plan, qualifi
 	}
 	found = slices.DeleteFunc(found, func(d Drift) bool { return slices.Contains(carriedOver, d.Field) })
 	if len(found) > 0 {
-		return Packet{}, errDrifted.With("drift", found)
+		return Packet{}, errDriftedAfter.With("drift", found)
 	}
 	return next, nil
 }

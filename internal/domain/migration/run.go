@@ -126,7 +126,7 @@ func (s *Service) demandRunnable(ctx context.Context, m *Migration, p *Plan) err
 		}
 	}
 	if len(kept) > 0 {
-		return errDrifted.With("drift", kept)
+		return errDriftedAfter.With("drift", kept)
 	}
 	return nil
 }

@@ -176,7 +176,7 @@ func (w *shift) tell(ctx context.Context) {
 		err = w.sample(ctx, &w.m, totalOf(at))
 	}
 	if err != nil {
-		w.log.WarnContext(ctx, "how far a run is wasn't noted", "tenant", w.m.Tenant, "migration", w.m.ID, "error", err)
+		w.log.WarnContext(ctx, "how far a run is wasn't noted", "tenant_id", w.m.Tenant, "migration_id", w.m.ID, "error", err)
 	}
 }
 
@@ -194,7 +194,7 @@ func (w *shift) fail(ctx context.Context, err error, collection string) (ended b
 		// run by now, of another build even, and what this one met says nothing of that.
 		return true, nil
 	case categoryOf(err) == Internal:
-		w.log.ErrorContext(ctx, "a run failed", "tenant", w.m.Tenant, "migration", w.m.ID, "collection", collection, "error", err)
+		w.log.ErrorContext(ctx, "a run failed", "tenant_id", w.m.Tenant, "migration_id", w.m.ID, "error", err)
 	}
 	if _, stopped := w.stop(ctx, w.m.Tenant, w.m.ID, stopFor(err, collection)); stopped != nil {
 		return false, errors.Join(err, stopped)

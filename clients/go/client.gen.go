@@ -2168,6 +2168,12 @@ type Migration struct {
 	TenantID ID `json:"tenant_id"`
 }
 
+// MigrationAbort defines model for MigrationAbort.
+type MigrationAbort struct {
+	// PlanHash The plan that the migration has; absent where there is none yet.
+	PlanHash *Sha256 `json:"plan_hash,omitempty"`
+}
+
 // MigrationActivation defines model for MigrationActivation.
 type MigrationActivation struct {
 	Collections []AcceptedCollection `json:"collections"`
@@ -5167,6 +5173,9 @@ type OpenIdentityJSONRequestBody = OpenIdentity
 // RequestTenantMigrationJSONRequestBody defines body for RequestTenantMigration for application/json ContentType.
 type RequestTenantMigrationJSONRequestBody = NewTenantMigration
 
+// AbortMigrationJSONRequestBody defines body for AbortMigration for application/json ContentType.
+type AbortMigrationJSONRequestBody = MigrationAbort
+
 // ActivateMigrationJSONRequestBody defines body for ActivateMigration for application/json ContentType.
 type ActivateMigrationJSONRequestBody = NamedPlan
 
@@ -6578,13 +6587,25 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id} (the `GetTenantMigration` operationId).
 	GetTenantMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// AbortMigrationWithBody Give a migration up before it is activated
+	//
+	// Nothing has been moved by then, so nothing has to be brought back. 409 `migration_state`
+	// once it was activated, and `plan_hash_differs` when it has a plan that isn't named.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort (the `AbortMigration` operationId).
+	AbortMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// AbortMigration Give a migration up before it is activated
 	//
 	// Nothing has been moved by then, so nothing has to be brought back. 409 `migration_state`
-	// once it was activated.
+	// once it was activated, and `plan_hash_differs` when it has a plan that isn't named.
+	//
+	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort (the `AbortMigration` operationId).
-	AbortMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	AbortMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body AbortMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ActivateMigrationWithBody Activate an approved plan, for good
 	//
@@ -6822,7 +6843,7 @@ type ClientInterface interface {
 
 	// PreviewRequalificationWithBody Plan to carry a migration over to another build
 	//
-	// To this process's, by its qualification. The migration must be paused or stopped, and every
+	// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
 	// collection held. The plan stays but for build, rollback floor, qualification and when the
 	// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
 	// operator approves.
@@ -6837,7 +6858,7 @@ type ClientInterface interface {
 
 	// PreviewRequalification Plan to carry a migration over to another build
 	//
-	// To this process's, by its qualification. The migration must be paused or stopped, and every
+	// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
 	// collection held. The plan stays but for build, rollback floor, qualification and when the
 	// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
 	// operator approves.
@@ -9687,14 +9708,36 @@ func (c *Client) GetTenantMigration(ctx context.Context, tenantID TenantID, migr
 	return c.Client.Do(req)
 }
 
+// AbortMigrationWithBody Give a migration up before it is activated
+//
+// Nothing has been moved by then, so nothing has to be brought back. 409 `migration_state`
+// once it was activated, and `plan_hash_differs` when it has a plan that isn't named.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort (the `AbortMigration` operationId).
+func (c *Client) AbortMigrationWithBody(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAbortMigrationRequestWithBody(c.Server, tenantID, migrationID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // AbortMigration Give a migration up before it is activated
 //
 // Nothing has been moved by then, so nothing has to be brought back. 409 `migration_state`
-// once it was activated.
+// once it was activated, and `plan_hash_differs` when it has a plan that isn't named.
+//
+// Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort (the `AbortMigration` operationId).
-func (c *Client) AbortMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewAbortMigrationRequest(c.Server, tenantID, migrationID)
+func (c *Client) AbortMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, body AbortMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAbortMigrationRequest(c.Server, tenantID, migrationID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10141,7 +10184,7 @@ func (c *Client) RequalifyMigration(ctx context.Context, tenantID TenantID, migr
 
 // PreviewRequalificationWithBody Plan to carry a migration over to another build
 //
-// To this process's, by its qualification. The migration must be paused or stopped, and every
+// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
 // collection held. The plan stays but for build, rollback floor, qualification and when the
 // lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
 // operator approves.
@@ -10166,7 +10209,7 @@ func (c *Client) PreviewRequalificationWithBody(ctx context.Context, tenantID Te
 
 // PreviewRequalification Plan to carry a migration over to another build
 //
-// To this process's, by its qualification. The migration must be paused or stopped, and every
+// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
 // collection held. The plan stays but for build, rollback floor, qualification and when the
 // lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
 // operator approves.
@@ -15245,8 +15288,19 @@ func NewGetTenantMigrationRequest(server string, tenantID TenantID, migrationID 
 	return req, nil
 }
 
-// NewAbortMigrationRequest constructs an http.Request for the AbortMigration method
-func NewAbortMigrationRequest(server string, tenantID TenantID, migrationID MigrationID) (*http.Request, error) {
+// NewAbortMigrationRequest calls the generic AbortMigration builder with application/json body
+func NewAbortMigrationRequest(server string, tenantID TenantID, migrationID MigrationID, body AbortMigrationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAbortMigrationRequestWithBody(server, tenantID, migrationID, "application/json", bodyReader)
+}
+
+// NewAbortMigrationRequestWithBody constructs an http.Request for the AbortMigration method, with any body, and a specified content type
+func NewAbortMigrationRequestWithBody(server string, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -15278,10 +15332,12 @@ func NewAbortMigrationRequest(server string, tenantID TenantID, migrationID Migr
 		return nil, err
 	}
 
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -18959,15 +19015,25 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id} (the `GetTenantMigration` operationId).
 	GetTenantMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*GetTenantMigrationResponse, error)
 
+	// AbortMigrationWithBodyWithResponse Give a migration up before it is activated
+	//
+	// Nothing has been moved by then, so nothing has to be brought back. 409 `migration_state`
+	// once it was activated, and `plan_hash_differs` when it has a plan that isn't named.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort (the `AbortMigration` operationId).
+	AbortMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AbortMigrationResponse, error)
+
 	// AbortMigrationWithResponse Give a migration up before it is activated
 	//
 	// Nothing has been moved by then, so nothing has to be brought back. 409 `migration_state`
-	// once it was activated.
+	// once it was activated, and `plan_hash_differs` when it has a plan that isn't named.
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort (the `AbortMigration` operationId).
-	AbortMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*AbortMigrationResponse, error)
+	AbortMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body AbortMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*AbortMigrationResponse, error)
 
 	// ActivateMigrationWithBodyWithResponse Activate an approved plan, for good
 	//
@@ -19217,7 +19283,7 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewRequalificationWithBodyWithResponse Plan to carry a migration over to another build
 	//
-	// To this process's, by its qualification. The migration must be paused or stopped, and every
+	// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
 	// collection held. The plan stays but for build, rollback floor, qualification and when the
 	// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
 	// operator approves.
@@ -19232,7 +19298,7 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewRequalificationWithResponse Plan to carry a migration over to another build
 	//
-	// To this process's, by its qualification. The migration must be paused or stopped, and every
+	// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
 	// collection held. The plan stays but for build, rollback floor, qualification and when the
 	// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
 	// operator approves.
@@ -29234,16 +29300,32 @@ func (c *ClientWithResponses) GetTenantMigrationWithResponse(ctx context.Context
 	return ParseGetTenantMigrationResponse(rsp)
 }
 
+// AbortMigrationWithBodyWithResponse Give a migration up before it is activated
+//
+// Nothing has been moved by then, so nothing has to be brought back. 409 `migration_state`
+// once it was activated, and `plan_hash_differs` when it has a plan that isn't named.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort (the `AbortMigration` operationId).
+func (c *ClientWithResponses) AbortMigrationWithBodyWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AbortMigrationResponse, error) {
+	rsp, err := c.AbortMigrationWithBody(ctx, tenantID, migrationID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAbortMigrationResponse(rsp)
+}
+
 // AbortMigrationWithResponse Give a migration up before it is activated
 //
 // Nothing has been moved by then, so nothing has to be brought back. 409 `migration_state`
-// once it was activated.
+// once it was activated, and `plan_hash_differs` when it has a plan that isn't named.
 //
-// Returns a wrapper object for the known response body format(s).
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/tenants/{tenant_id}/migrations/{migration_id}/abort (the `AbortMigration` operationId).
-func (c *ClientWithResponses) AbortMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*AbortMigrationResponse, error) {
-	rsp, err := c.AbortMigration(ctx, tenantID, migrationID, reqEditors...)
+func (c *ClientWithResponses) AbortMigrationWithResponse(ctx context.Context, tenantID TenantID, migrationID MigrationID, body AbortMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*AbortMigrationResponse, error) {
+	rsp, err := c.AbortMigration(ctx, tenantID, migrationID, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -29618,7 +29700,7 @@ func (c *ClientWithResponses) RequalifyMigrationWithResponse(ctx context.Context
 
 // PreviewRequalificationWithBodyWithResponse Plan to carry a migration over to another build
 //
-// To this process's, by its qualification. The migration must be paused or stopped, and every
+// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
 // collection held. The plan stays but for build, rollback floor, qualification and when the
 // lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
 // operator approves.
@@ -29639,7 +29721,7 @@ func (c *ClientWithResponses) PreviewRequalificationWithBodyWithResponse(ctx con
 
 // PreviewRequalificationWithResponse Plan to carry a migration over to another build
 //
-// To this process's, by its qualification. The migration must be paused or stopped, and every
+// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
 // collection held. The plan stays but for build, rollback floor, qualification and when the
 // lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
 // operator approves.

@@ -24,7 +24,7 @@ var acting = []struct {
 	{[]string{"run"}, "active", "paused", "/run", `{"plan_hash":"` + aPlan + `"}`},
 	{[]string{"pause"}, "active", "drained", "/pause", `{"plan_hash":"` + aPlan + `"}`},
 	{[]string{"resume"}, "stopped", "drained", "/resume", `{"plan_hash":"` + aPlan + `"}`},
-	{[]string{"abort"}, "requested", "active", "/abort", ""},
+	{[]string{"abort"}, "requested", "active", "/abort", `{}`},
 	{[]string{"caps", "--records", "2"}, "active", "drained", "/caps",
 		`{"caps":{"bodies_in_flight":4,"bytes":8388608,"inspected_rows":64,"records":2},"plan_hash":"` + aPlan + `"}`},
 	{[]string{"requalify"}, "paused", "active", "/requalify", `{"envelope_hash":"` + anotherOf + `"}`},

@@ -72,7 +72,7 @@ func newMigrationAbort(r *remote) *cobra.Command {
 			return "It would end for good. Nothing has been moved, so nothing is brought back.", nil
 		},
 		do: func(ctx context.Context, api caller, t target) (answer, error) {
-			aborted, err := api.AbortMigrationWithResponse(ctx, t.tenant, t.id)
+			aborted, err := api.AbortMigrationWithResponse(ctx, t.tenant, t.id, holdfast.MigrationAbort{PlanHash: t.Migration.PlanHash})
 			if err != nil {
 				return answer{}, err
 			}

@@ -48,7 +48,7 @@ func newStory(t *testing.T, records int) *story {
 	must(t, s.migrations.Report(t.Context(), s.migrations.This(migration.ProcessAPI)))
 	s.tenant = told[holdfast.Tenant](t, s.service, "tenant", "create", "acme").ID
 	s.publish(t, s.tenant, records)
-	second := told[holdfast.Principal](t, s.service, "operator", "create", "second", "--scopes", "operator:approve,operator:migrate")
+	second := told[holdfast.Principal](t, s.service, "operator", "create", "second", "--scopes", "operator:approve,operator:read")
 	s.approver = told[holdfast.CreatedAPIKey](t, s.service, "operator", "key", "create", second.ID).APIKey
 	var qualified struct{ Hash string }
 	qualify := execute(t, slices.Concat(s.installation.Environ(), testkit.BodiesEnviron(bucket)), "qualify", "--json")

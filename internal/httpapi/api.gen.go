@@ -2170,6 +2170,12 @@ type Migration struct {
 	TenantID ID `json:"tenant_id"`
 }
 
+// MigrationAbort defines model for MigrationAbort.
+type MigrationAbort struct {
+	// PlanHash The plan that the migration has; absent where there is none yet.
+	PlanHash *Sha256 `json:"plan_hash,omitempty"`
+}
+
 // MigrationActivation defines model for MigrationActivation.
 type MigrationActivation struct {
 	Collections []AcceptedCollection `json:"collections"`
@@ -5177,6 +5183,9 @@ type OpenIdentityJSONRequestBody = OpenIdentity
 
 // RequestTenantMigrationJSONRequestBody defines body for RequestTenantMigration for application/json ContentType.
 type RequestTenantMigrationJSONRequestBody = NewTenantMigration
+
+// AbortMigrationJSONRequestBody defines body for AbortMigration for application/json ContentType.
+type AbortMigrationJSONRequestBody = MigrationAbort
 
 // ActivateMigrationJSONRequestBody defines body for ActivateMigration for application/json ContentType.
 type ActivateMigrationJSONRequestBody = NamedPlan
@@ -13652,6 +13661,7 @@ func (response GetTenantMigrationdefaultApplicationProblemPlusJSONResponse) Visi
 type AbortMigrationRequestObject struct {
 	TenantID    TenantID    `json:"tenant_id"`
 	MigrationID MigrationID `json:"migration_id"`
+	Body        *AbortMigrationJSONRequestBody
 }
 
 type AbortMigrationResponseObject interface {
@@ -19203,6 +19213,29 @@ func (sh *strictHandler) AbortMigration(ctx echo.Context, tenantID TenantID, mig
 
 	request.TenantID = tenantID
 	request.MigrationID = migrationID
+
+	var body AbortMigrationJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
 
 	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.AbortMigration(ctx.Request().Context(), request.(AbortMigrationRequestObject))

@@ -132,7 +132,7 @@ type Migrations interface {
 	Run(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash) (migration.Run, error)
 	Pause(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash) (migration.Migration, error)
 	Resume(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash) (migration.Migration, error)
-	Abort(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID) (migration.Migration, error)
+	Abort(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash) (migration.Migration, error)
 	LowerCaps(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash, caps migration.Caps) (migration.Migration, error)
 	Close(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash, decision string) (migration.Migration, error)
 

@@ -165,8 +165,8 @@ func (f *fakeMigrations) Resume(_ context.Context, scope tenancy.Scope, tenant d
 	return stoppedMigration, f.call("resume", scope, tenant, id, plan)
 }
 
-func (f *fakeMigrations) Abort(_ context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID) (migration.Migration, error) {
-	return requestedMigration, f.call("abort", scope, tenant, id, nil)
+func (f *fakeMigrations) Abort(_ context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash) (migration.Migration, error) {
+	return requestedMigration, f.call("abort", scope, tenant, id, plan)
 }
 
 func (f *fakeMigrations) LowerCaps(_ context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan migration.Hash, caps migration.Caps) (migration.Migration, error) {

@@ -34,7 +34,7 @@ func (f *fakeTokens) Authenticate(_ context.Context, token string) (tenancy.Scop
 	case "operator":
 		return tenancy.Scope{Scopes: []string{"identity:read", "operator:read", "operator:tenants"}}, nil
 	case "migrator":
-		return tenancy.Scope{Principal: migrator, Name: "grace", Scopes: []string{"operator:migrate"}}, nil
+		return tenancy.Scope{Principal: migrator, Name: "grace", Scopes: []string{"operator:migrate", "operator:read"}}, nil
 	case "approver":
 		return tenancy.Scope{Name: "ada", Scopes: []string{"operator:approve"}}, nil
 	default:

@@ -60,7 +60,8 @@ func acts() map[string]struct {
 		"run":                        {post("/run", namedPlan), 202, "run", thePlan, `"run_id":"` + openMigrationRun.ID.String()},
 		"pause":                      {post("/pause", namedPlan), 200, "pause", thePlan, `"revision":7`},
 		"resume":                     {post("/resume", namedPlan), 200, "resume", thePlan, `"revision":7`},
-		"abort":                      {post("/abort", ""), 200, "abort", nil, `"state":"requested"`},
+		"abort":                      {post("/abort", namedPlan), 200, "abort", thePlan, `"state":"requested"`},
+		"abort without a plan":       {post("/abort", "{}"), 200, "abort", migration.Hash{}, `"state":"requested"`},
 		"caps":                       {post("/caps", `{`+capsBody+`,`+namedPlan[1:]), 200, "caps", []any{thePlan, caps}, `"bytes":8388608`},
 		"close":                      {post("/close", `{"decision":"All is well.",`+namedPlan[1:]), 200, "close", []any{thePlan, "All is well."}, `"revision":7`},
 		"requalify-preview": {

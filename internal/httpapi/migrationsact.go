@@ -75,7 +75,7 @@ func (s *server) AbortMigration(ctx context.Context, request AbortMigrationReque
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.migrations.Abort(ctx, caller(ctx), tenant, migrationID(request.MigrationID))
+	m, err := s.migrations.Abort(ctx, caller(ctx), tenant, migrationID(request.MigrationID), migrationHash(orZero(request.Body.PlanHash)))
 	if err != nil {
 		return nil, err
 	}

@@ -208,7 +208,7 @@ func TestDeploymentsAndQualifications_AreShownToOperatorsWhoRead(t *testing.T) {
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want %s", target, w.Code, w.Body, want)
 		}
-		if p := problemIn(t, a.do(t, request{method: "GET", target: target, token: "migrator"})); p.Status != http.StatusForbidden {
+		if p := problemIn(t, a.do(t, request{method: "GET", target: target, token: "approver"})); p.Status != http.StatusForbidden {
 			t.Errorf("%s without the scope: %d", target, p.Status)
 		}
 	}

@@ -35,7 +35,7 @@ func (s *server) ListTenantMigrations(ctx context.Context, request ListTenantMig
 	if err != nil {
 		return nil, err
 	}
-	if err := s.administration.DemandTenant(ctx, caller(ctx), tenancy.OperatorMigrate, tenant); err != nil {
+	if err := s.administration.DemandTenant(ctx, caller(ctx), tenancy.OperatorRead, tenant); err != nil {
 		return nil, err
 	}
 	page, err := s.migrationPage(ctx, tenant, request.Params.Cursor, request.Params.Limit)

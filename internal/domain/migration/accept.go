@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -47,6 +48,11 @@ func (s *Service) accept(ctx context.Context, m *Migration, c record.Collection)
 			return errNoCheckpoint
 		case stands.Migration == m.ID && stands.PlanHash == m.PlanHash:
 			return nil
+		case stands.Migration == m.ID && slices.Contains(m.Former, stands.PlanHash):
+			if stands.DrainedAt.IsZero() { // else it keeps the plan that it was drained by
+				queueCarry(tx, &stands, m, s.build)
+			}
+			return nil
 		case !stands.Migration.IsZero() && stands.ClosedAt.IsZero():
 			return errOtherPlan
 		}
@@ -59,4 +65,17 @@ func (s *Service) accept(ctx context.Context, m *Migration, c record.Collection)
 		tx.Queue(sqlDemandCheckpoint, int16(number), c.ID, token)
 		return nil
 	})
+}
+
+// sqlCarry carries a checkpoint over to the plan that follows its own.
+const sqlCarry = `
+UPDATE migration_checkpoints m SET plan_hash = $4, build = $5, token = $6
+ WHERE m.tenant_id = $1 AND m.number = $2 AND m.collection_id = $3 AND m.token = $7 AND m.migration_id = $8 AND m.drained_at IS NULL`
+
+// queueCarry is for a collection that accepted a former plan behind the change of
+// the build: by an activation of that build, which was slow.
+func queueCarry(tx *tenancy.Tx, stands *Checkpoint, m *Migration, build string) {
+	token := domain.RandomID[domain.TokenKind]()
+	tx.Queue(sqlCarry, int16(stands.number), stands.CollectionID, m.PlanHash[:], build, token, stands.token, m.ID)
+	tx.Queue(sqlDemandCheckpoint, int16(stands.number), stands.CollectionID, token)
 }

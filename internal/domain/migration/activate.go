@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -47,9 +48,11 @@ func (s *Service) Activate(ctx context.Context, scope tenancy.Scope, tenant doma
 	if err != nil {
 		return Activation{}, err
 	}
-	switch m.State {
-	case Approved, Activating:
-	case Active:
+	switch {
+	case m.Envelope != Hash{}:
+		return Activation{}, errBuildMoves
+	case m.State == Approved, m.State == Activating:
+	case m.State == Active:
 		return s.activated(ctx, m) // whoever lost the answer gets it
 	default:
 		return Activation{}, errState(m.State)
@@ -61,7 +64,7 @@ func (s *Service) Activate(ctx context.Context, scope tenancy.Scope, tenant doma
 		demand = s.demandRunnable
 	}
 	if err := demand(ctx, &m, &p); err != nil {
-		return Activation{}, err
+		return Activation{}, s.halt(ctx, &m, err)
 	}
 	if err := s.demandFormats(ctx, tenancy.RecordsInObjects); err != nil {
 		return Activation{}, err
@@ -80,6 +83,19 @@ func (s *Service) Activate(ctx context.Context, scope tenancy.Scope, tenant doma
 		return Activation{}, err
 	}
 	return s.activated(ctx, m)
+}
+
+// halt stops a migration in the middle of its activation when what it was made for
+// has changed, so that another build may take it over: only what is stopped can be
+// requalified. A lifecycle rule only has to be mended. It gives the error.
+func (s *Service) halt(ctx context.Context, m *Migration, err error) error {
+	if m.State != Activating || categoryOf(err) != BuildDiffers {
+		return err
+	}
+	if _, failed := s.stop(ctx, m.Tenant, m.ID, stopFor(err, "")); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return err
 }
 
 // commence passes the point of no return, and uses the approval up.

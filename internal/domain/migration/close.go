@@ -18,7 +18,7 @@ const maxDecision = 1000
 
 var (
 	errDecision = domain.Invalid("decision_missing", "Say in 1 to 1,000 characters why the migration is closed: it is kept.").At("/decision")
-	errNotEmpty = domain.Conflict("not_drained", "A collection isn't drained, or has rows of the former format. Run the migration again.")
+	errNotEmpty = domain.Conflict("not_drained", "A collection isn't drained, or has rows of the former format, which nothing that is told of brings back. Find out by holdfast record check what they are.")
 )
 
 // Close ends a verified migration by a decision that is kept. From then on its
@@ -110,25 +110,28 @@ func (s *Service) closeOne(ctx context.Context, m *Migration, c *Checkpoint) err
 	})
 }
 
-// whatIsLeft tells whether a collection that the migration covers has rows of the
+// whatIsLeft names a collection that the migration covers and that has rows of the
 // former format, whatever its checkpoint says.
-func (s *Service) whatIsLeft(ctx context.Context, m *Migration) (some bool, err error) {
+func (s *Service) whatIsLeft(ctx context.Context, m *Migration) (collection string, err error) {
 	all, err := s.covered(ctx, m)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	way := m.Kind.direction()
 	for _, c := range all {
-		number := record.NumberOf(c.Name)
+		number, some := record.NumberOf(c.Name), false
 		e := s.entry(m.Tenant, number)
 		e.ReadOnly = true
 		err := tenancy.Run(ctx, s.router.Database(number), e, func(_ context.Context, tx *tenancy.Tx) error {
 			tx.Queue(way.left, int16(number), c.ID).QueryRow(func(row pgx.Row) error { return row.Scan(&some) })
 			return nil
 		})
-		if err != nil || some {
-			return some, err
+		switch {
+		case err != nil:
+			return "", err
+		case some:
+			return c.Name, nil
 		}
 	}
-	return false, nil
+	return "", nil
 }

@@ -78,12 +78,17 @@ func (s *Service) Resume(ctx context.Context, scope tenancy.Scope, tenant domain
 
 // Abort ends a migration that hasn't passed the point of no return.
 //
+// plan is the hash of its plan, zero where there is none yet.
+//
 // Errors: not found migration_not_found; conflict migration_state,
-// migration_moved; unavailable.
-func (s *Service) Abort(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID) (Migration, error) {
+// plan_hash_differs, migration_moved; unavailable.
+func (s *Service) Abort(ctx context.Context, scope tenancy.Scope, tenant domain.TenantID, id domain.MigrationID, plan Hash) (Migration, error) {
 	m, err := s.Migration(ctx, tenant, id)
-	if err != nil || m.State == Aborted {
+	switch {
+	case err != nil, m.State == Aborted:
 		return m, err
+	case m.PlanHash != plan:
+		return Migration{}, errOtherHash
 	}
 	return s.transit(ctx, &m, step{act: "abort", to: Aborted, by: actorOf(scope)})
 }
@@ -121,18 +126,17 @@ func (s *Service) LowerCaps(ctx context.Context, scope tenancy.Scope, tenant dom
 const stopTries = 20
 
 // stop takes a migration to stopped, for a review, from wherever it is, and holds
-// its checkpoints. One that isn't in an acting state, or is stopped already, stays
+// its checkpoints. A resumption leads back to why.From, or if that is "" to where it
+// was. One that isn't in an acting state, or is stopped already, stays
 // as it is.
 func (s *Service) stop(ctx context.Context, tenant domain.TenantID, id domain.MigrationID, why Stop) (m Migration, err error) {
+	back := why.From
 	for range stopTries {
 		if m, err = s.Migration(ctx, tenant, id); err != nil || m.State == Stopped || !m.State.MayBecome(Stopped) {
 			return m, err
 		}
-		if why.From = m.State; why.From != Activating && why.From != Drained && why.From != Verified {
-			why.From = Active
-		}
-		if why.From == Verified {
-			why.From = Drained // what was verified is to be verified again
+		if why.From = back; back == "" {
+			why.From = m.State.resumesAt()
 		}
 		err = s.control.ControlTx(ctx, tenant, func(tx pgx.Tx) error {
 			if m, err = transitTx(ctx, tx, &m, step{act: "stop", to: Stopped, by: holdfast, stop: &why, note: why}); err != nil {

@@ -58,3 +58,14 @@ func errState(is State) *domain.Error {
 	return domain.Conflict("migration_state",
 		"The migration's state doesn't allow that. Look at where it stands, and decide anew.").With("state", string(is))
 }
+
+// resumesAt is where a resumption leads behind a stop in this state.
+func (s State) resumesAt() State {
+	switch s {
+	case Activating:
+		return Activating
+	case Drained, Verified:
+		return Drained // what was verified is to be verified again
+	}
+	return Active
+}

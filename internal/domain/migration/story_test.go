@@ -172,7 +172,7 @@ func TestAbortAndActivateAtOnce_OneWins(t *testing.T) {
 		approved := m.approved(t, m.ask(t, RecordBodies, "orders"))
 		var both sync.WaitGroup
 		var aborted, activated error
-		both.Go(func() { _, aborted = m.api.Abort(t.Context(), asker, approved.Tenant, approved.ID) })
+		both.Go(func() { _, aborted = m.api.Abort(t.Context(), asker, approved.Tenant, approved.ID, approved.PlanHash) })
 		both.Go(func() {
 			_, activated = m.api.Activate(t.Context(), planner, approved.Tenant, approved.ID, approved.PlanHash)
 		})
@@ -431,5 +431,96 @@ func TestRun_WithRowsOfNoRecordStops(t *testing.T) {
 	}
 	if at := m.total(t, active); at.Moved != 5 {
 		t.Errorf("%d records are moved, want the other 5", at.Moved)
+	}
+}
+
+// An activation that a new build meets halfway stops, is carried over, and goes on
+// there; a collection that a slow activation of the former build had meanwhile
+// accept the former plan is carried over too.
+func TestActivate_HalfwayUnderAnotherBuild_IsCarriedOverAndGoesOn(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	m.fill(t, "orders", 4)
+	late := m.fill(t, "invoices", 3)
+	before := m.shown(t, "invoices")
+	approved := m.approved(t, m.ask(t, RecordBodies))
+	activating, err := m.api.commence(t.Context(), planner, &approved) // and its process dies
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := m.process(t, postgres.RoleAPI, "build-2")
+	if _, err := second.Activate(t.Context(), planner, approved.Tenant, approved.ID, approved.PlanHash); domain.CodeOf(err) != "plan_drifted" {
+		t.Fatalf("another build went on: %v", err)
+	}
+	if now := m.now(t, approved.ID); now.State != Stopped || now.Stop.Category != BuildDiffers || now.Stop.From != Activating {
+		t.Fatalf("it is %s for %+v", now.State, now.Stop)
+	}
+	envelope, err := second.RequalifyPreview(t.Context(), planner, approved.Tenant, approved.ID, approved.PlanHash, m.qualified(t, second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, err := envelope.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Approve(t.Context(), approver, approved.Tenant, approved.ID, hash); err != nil {
+		t.Fatal(err)
+	}
+	carried, err := second.Requalify(t.Context(), planner, approved.Tenant, approved.ID, hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.api.accept(t.Context(), &activating, late); err != nil { // the slow one
+		t.Fatal(err)
+	}
+	if _, err := second.Approve(t.Context(), approver, approved.Tenant, approved.ID, carried.PlanHash); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Resume(t.Context(), planner, approved.Tenant, approved.ID, carried.PlanHash); err != nil {
+		t.Fatal(err)
+	}
+	a, err := second.Activate(t.Context(), planner, approved.Tenant, approved.ID, carried.PlanHash)
+	if err != nil || a.State != Active || len(a.Collections) != 2 {
+		t.Fatalf("the activation is %+v, %v", a, err)
+	}
+	run, err := second.Run(t.Context(), planner, a.Tenant, a.ID, a.PlanHash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run := m.worked(t, m.process(t, postgres.RoleWorker, "build-2"), run); run.Outcome != OutcomeDrained {
+		t.Errorf("the run is %+v", run)
+	}
+	if diff := cmp.Diff(before, m.shown(t, "invoices")); diff != "" {
+		t.Errorf("readers see something else (-before +after)\n%s", diff)
+	}
+}
+
+// A collection whose checkpoint is gone must neither be passed over nor keep the run
+// going round.
+func TestRun_WithACollectionThatHasNotAcceptedThePlan_Stops_AndActivatingAgainTakesIt(t *testing.T) {
+	t.Parallel()
+	m := newMoving(t)
+	m.fill(t, "orders", 4)
+	m.fill(t, "invoices", 3)
+	active := m.active(t, RecordBodies)
+	m.every(t, `DELETE FROM migration_checkpoints WHERE collection = 'invoices'`)
+	if run := m.run(t, active); run.Outcome != OutcomeStopped {
+		t.Fatalf("the run is %+v", run)
+	}
+	if now := m.now(t, active.ID); now.Stop == nil || now.Stop.From != Activating || now.Stop.Collection != "invoices" {
+		t.Fatalf("it is %s for %+v", now.State, now.Stop)
+	}
+	if _, err := m.api.Approve(t.Context(), approver, active.Tenant, active.ID, active.PlanHash); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.api.Resume(t.Context(), planner, active.Tenant, active.ID, active.PlanHash); err != nil {
+		t.Fatal(err)
+	}
+	a, err := m.api.Activate(t.Context(), planner, active.Tenant, active.ID, active.PlanHash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run := m.run(t, a.Migration); run.Outcome != OutcomeDrained {
+		t.Errorf("the run is %+v", run)
 	}
 }

@@ -3,6 +3,7 @@ package migration
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -167,6 +168,7 @@ func (w *shift) tell(ctx context.Context) {
 	w.told = time.Now()
 	at, err := w.checkpoints(ctx, &w.m)
 	if err == nil {
+		w.at, w.made = at, 0 // what others did counts too
 		err = w.control.ControlTx(ctx, w.m.Tenant, func(tx pgx.Tx) error {
 			return noteRunTx(ctx, tx, &w.run, passesOf(at)-w.run.before, "")
 		})
@@ -250,9 +252,8 @@ func (w *shift) conclude(ctx context.Context) (ended bool, err error) {
 	if w.unresolved != "" {
 		return w.unmovable(ctx)
 	}
-	left, err := w.whatIsLeft(ctx, &w.m)
-	if err != nil || left {
-		return false, err // a collection has come since; the next shift takes it
+	if left, err := w.whatIsLeft(ctx, &w.m); err != nil || left != "" {
+		return w.strange(ctx, left, err)
 	}
 	at, err := w.checkpoints(ctx, &w.m)
 	if err != nil {
@@ -272,6 +273,24 @@ func (w *shift) conclude(ctx context.Context) (ended bool, err error) {
 	}
 	return err == nil, err
 }
+
+// strange stops the migration for a collection that has rows of the former format,
+// and that no shift takes: it has no checkpoint. Activating again makes one.
+func (w *shift) strange(ctx context.Context, collection string, err error) (ended bool, _ error) {
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(w.at, func(c Checkpoint) bool { return c.Collection == collection && c.DrainedAt.IsZero() }) {
+		return false, nil // the next shift takes it
+	}
+	_, err = w.stop(ctx, w.m.Tenant, w.m.ID, Stop{From: Activating, Category: SourceDefect, Collection: collection, NextStep: stepForStrange})
+	return err == nil, err
+}
+
+// stepForStrange is what is safe to do about a collection that has no part in the
+// migration, and should have.
+const stepForStrange = "The collection has rows of the former format and hasn't accepted the plan: was a database restored? " +
+	"Have the resumption approved, resume, activate again, and ask for a run."
 
 // unmovable stops the migration behind a sweep that has moved nothing: for what is
 // deferred, or for rows that no pass even finds a record for.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -35,7 +36,7 @@ func Start(ctx context.Context, folder, bucket string, keys Keys) (*Server, erro
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := listenAgain(filepath.Join(folder, "objects.address"))
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +56,24 @@ func Start(ctx context.Context, folder, bucket string, keys Keys) (*Server, erro
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
+}
+
+// listenAgain listens where a server over the folder did before, if that is free:
+// a migration's plan names where bodies are.
+func listenAgain(file string) (net.Listener, error) {
+	if address, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(address), "127.0.0.1:") {
+		if listener, err := net.Listen("tcp", string(address)); err == nil {
+			return listener, nil
+		}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(file, []byte(listener.Addr().String()), 0o600); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return listener, nil
 }
 
 // Fit tells whether a server's folder can be in dir: the gateway writes what it

@@ -75,6 +75,10 @@ func (s *Selection) leavesOut(key string) bool { return s.LeaveOut != nil && s.L
 // of a few sections each, and no more, since the next looks at the rest again.
 func (s *Selection) rows() int { return min(s.Caps.Inspected, usualSections*s.Caps.Records) }
 
+// candidates is of how many of these the bytes are summed up: rows behind them are
+// only passed by, with a record that was chosen or left out.
+func (s *Selection) candidates() int { return 2 * s.Caps.Records }
+
 // usualSections is how many sections records have, as a rule.
 const usualSections = 4
 
@@ -144,9 +148,9 @@ func (c *Capture) read(ctx context.Context, tx *tenancy.Tx, want Selection, room
 
 func (c *Capture) queueRows(tx *tenancy.Tx, want Selection) *pgx.QueuedQuery {
 	if c.from == FormatStore {
-		return tx.Queue(sqlRowsInStore, int16(c.ref.number), c.ref.name, want.After.Key, want.rows())
+		return tx.Queue(sqlRowsInStore, int16(c.ref.number), c.ref.name, want.After.Key, want.rows(), want.candidates())
 	}
-	return tx.Queue(sqlRowsInSQL, int16(c.ref.number), c.ref.name, want.After.Row, want.UpTo, want.rows())
+	return tx.Queue(sqlRowsInSQL, int16(c.ref.number), c.ref.name, want.After.Row, want.UpTo, want.rows(), want.candidates())
 }
 
 func (c *Capture) queueRecords(tx *tenancy.Tx, keys []string, room int64) *pgx.QueuedQuery {
@@ -160,7 +164,7 @@ func (c *Capture) queueRecords(tx *tenancy.Tx, keys []string, room int64) *pgx.Q
 type inspectedRow struct {
 	Identity int64 // 0 in the store
 	Key      string
-	Bytes    int64 // of all its record's bodies in the format
+	Bytes    *int64 // of all its record's bodies in the format; nil behind the candidates
 }
 
 // choose takes records within the caps, and notes how far it got: behind the last
@@ -170,10 +174,10 @@ func (c *Capture) choose(rows []inspectedRow, want Selection) (keys []string, by
 	c.More = len(rows) > 0
 	for _, row := range rows {
 		if !slices.Contains(keys, row.Key) && !want.leavesOut(row.Key) {
-			if len(keys) > 0 && (len(keys) == want.Caps.Records || bytes+row.Bytes > want.Caps.Bytes) {
+			if row.Bytes == nil || len(keys) > 0 && (len(keys) == want.Caps.Records || bytes+*row.Bytes > want.Caps.Bytes) {
 				break
 			}
-			keys, bytes = append(keys, row.Key), bytes+row.Bytes
+			keys, bytes = append(keys, row.Key), bytes+*row.Bytes
 		}
 		if c.After.Row = row.Identity; c.from == FormatStore {
 			c.After.Key = row.Key

@@ -4,24 +4,27 @@ const ofCollection = `
   FROM (SELECT c.number, c.collection_id FROM collections c WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3 LIMIT 1) c`
 
 // sqlRowsInSQL walks a collection's rows by their identities, and sqlRowsInStore
-// those in the store by their keys, each with the bytes of all of its record's.
+// those in the store by their keys; the first of them, as many as the last argument
+// says, with the bytes of all of their record's, and the others with NULL.
 const (
 	sqlRowsInSQL = `
-SELECT s.row_identity, s.item_key, t.bytes` + ofCollection + `
- CROSS JOIN LATERAL (SELECT s.row_identity, s.item_key FROM sections_in_sql s
-                      WHERE s.number::integer = c.number::integer AND s.tenant_id = $1 AND s.collection_id = c.collection_id
-                        AND s.row_identity > $4 AND s.row_identity <= $5
-                      ORDER BY s.row_identity LIMIT $6) s
- CROSS JOIN LATERAL (SELECT sum(t.length)::bigint AS bytes FROM sections_in_sql t
-                      WHERE t.tenant_id = $1 AND t.number = c.number AND t.collection_id = c.collection_id AND t.item_key = s.item_key) t
+SELECT s.row_identity, s.item_key, CASE WHEN s.ordinal <= $7 THEN
+       (SELECT sum(t.length)::bigint FROM sections_in_sql t
+         WHERE t.tenant_id = $1 AND t.number = c.number AND t.collection_id = c.collection_id AND t.item_key = s.item_key) END` + ofCollection + `
+ CROSS JOIN LATERAL (SELECT s.*, row_number() OVER (ORDER BY s.row_identity) AS ordinal
+                       FROM (SELECT s.row_identity, s.item_key FROM sections_in_sql s
+                              WHERE s.number::integer = c.number::integer AND s.tenant_id = $1 AND s.collection_id = c.collection_id
+                                AND s.row_identity > $4 AND s.row_identity <= $5
+                              ORDER BY s.row_identity LIMIT $6) s) s
  ORDER BY s.row_identity`
 	sqlRowsInStore = `
-SELECT 0::bigint, s.item_key, t.bytes` + ofCollection + `
- CROSS JOIN LATERAL (SELECT s.item_key, s.section FROM sections_in_store s
-                      WHERE s.tenant_id = $1 AND s.number = c.number AND s.collection_id = c.collection_id AND s.item_key > $4
-                      ORDER BY s.item_key, s.section LIMIT $5) s
- CROSS JOIN LATERAL (SELECT sum(t.length)::bigint AS bytes FROM sections_in_store t
-                      WHERE t.tenant_id = $1 AND t.number = c.number AND t.collection_id = c.collection_id AND t.item_key = s.item_key) t
+SELECT 0::bigint, s.item_key, CASE WHEN s.ordinal <= $6 THEN
+       (SELECT sum(t.length)::bigint FROM sections_in_store t
+         WHERE t.tenant_id = $1 AND t.number = c.number AND t.collection_id = c.collection_id AND t.item_key = s.item_key) END` + ofCollection + `
+ CROSS JOIN LATERAL (SELECT s.*, row_number() OVER (ORDER BY s.item_key, s.section) AS ordinal
+                       FROM (SELECT s.item_key, s.section FROM sections_in_store s
+                              WHERE s.tenant_id = $1 AND s.number = c.number AND s.collection_id = c.collection_id AND s.item_key > $4
+                              ORDER BY s.item_key, s.section LIMIT $5) s) s
  ORDER BY s.item_key, s.section`
 )
 

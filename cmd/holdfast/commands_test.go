@@ -216,7 +216,7 @@ func TestCommands_ErrorsAreInPlainWords(t *testing.T) {
 		"a scope that a tenant can't have": {operator, "operator create second --scopes identity:read", exitFailed,
 			`^holdfast: A scope is not one that can be granted here. .*\n  /scopes: scope_not_grantable\n$`},
 		"nobody at the address": {[]string{"HOLDFAST_URL=http://127.0.0.1:1", "HOLDFAST_API_KEY=" + s.operatorKey}, "token", exitFailed,
-			`^holdfast: http://127.0.0.1:1 doesn't answer: .*connection refused\n$`},
+			`^holdfast: the API at http://127.0.0.1:1 can't be reached: connection refused\n$`},
 		"somebody else at the address": {[]string{"HOLDFAST_URL=" + stranger.URL, "HOLDFAST_API_KEY=" + s.operatorKey}, "tenant list", exitFailed,
 			`^holdfast: http://\S+ answers with HTTP status 404, and not as Holdfast does\n$`},
 		"no key":                    {nil, "tenant list", exitUsage, `^holdfast: the configuration is wrong:\nHOLDFAST_API_KEY: is required`},

@@ -19,10 +19,12 @@ func newMigration(r *remote) *cobra.Command {
 		newMigrationDeferred(r), newRequalifyPreview(r), newRequalify(r),
 		newMigrationVerify(r), newMigrationScrub(r), newMigrationReport(r), newMigrationClose(r))
 	command.Long = command.Short + ".\n\n" +
-		"The order is request, preview, approve (by another operator), verify --phase baseline, activate, run\n" +
-		"until it is drained, verify --phase recheck, close. Nothing starts by itself, and what changes\n" +
-		"something takes --execute: without it a command says what it would do.\n\n" +
-		"It takes the scope operator:migrate, and approve takes operator:approve."
+		"The order is request, preview, verify --phase baseline, approve (by another operator), activate, run\n" +
+		"until it is drained, verify --phase recheck, scrub (which reads all, where a recheck reads a sample),\n" +
+		"close. Nothing starts by itself, and what changes something takes --execute: without it a command says\n" +
+		"what it would do.\n\n" +
+		"Looking (list, show, plan, drift, deferred list, report) takes the scope operator:read, approve takes\n" +
+		"operator:approve and operator:read, and all else operator:migrate and operator:read."
 	return command
 }
 

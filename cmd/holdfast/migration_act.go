@@ -19,10 +19,16 @@ import (
 type act struct {
 	use, short, long string
 
-	// states are those in which it can be done, and statesNow likewise where that
-	// depends on the flags.
+	// states are those in which it can be done, and statesFor likewise where that
+	// depends on the flags or on what is named.
 	states    []string
-	statesNow func() []string
+	statesFor func(target) []string
+
+	// current acts look at what of the plan isn't as it would be made now. obstacle is
+	// what they would be refused for in a state that allows them, and warning what they
+	// would not be refused for and is wrong all the same; "" for nothing.
+	current           bool
+	obstacle, warning func(target) string
 
 	// named acts are about what somebody has read, so that with --execute they take
 	// the hash of what was read and no later one. The others name the plan that
@@ -59,7 +65,8 @@ var standingPlan = &subject{
 type target struct {
 	tenant, id string
 	holdfast.TenantMigrationStatus
-	hash string // of the plan, or of what else the act names; "" where there is none yet
+	hash  string               // of the plan, or of what else the act names; "" where there is none yet
+	drift []holdfast.PlanDrift // what has changed since the plan was made; nil where it wasn't held against that
 }
 
 // command makes the command. What it has of flags of its own is added by the caller.
@@ -90,6 +97,9 @@ func (a act) command(r *remote) *cobra.Command {
 		if t.hash = hash; hash == "" {
 			t.hash = a.about.standing(t.TenantMigrationStatus)
 		}
+		if a.statesFor != nil {
+			a.states = a.statesFor(t)
+		}
 		if execute {
 			return a.execute(ctx, command.ErrOrStderr(), api, t)
 		}
@@ -101,18 +111,18 @@ func (a act) command(r *remote) *cobra.Command {
 		if a.named {
 			usage = a.about.usage + " that was read; --execute demands it"
 		}
-		command.Flags().StringVar(&hash, a.about.flag, "", usage)
+		command.Flags().Var(hashFlag{&hash}, a.about.flag, usage)
 	}
 	return command
 }
 
-const withoutExecute = "Without --execute it says what it would do, and changes nothing; the exit code is 3 where the\n" +
-	"migration's state doesn't allow it."
+const withoutExecute = "Without --execute it says what it would do, and changes nothing. The exit code is 3, with --execute\n" +
+	"too, where the migration's state doesn't allow it, its plan has drifted or its baseline is missing."
 
 // lookAt reads a migration.
 func lookAt(ctx context.Context, api caller, tenant, id string) (target, error) {
 	status, err := migrationStatus(ctx, api, tenant, id)
-	return target{tenant, id, status, deref(status.Migration.PlanHash)}, err
+	return target{tenant: tenant, id: id, TenantMigrationStatus: status, hash: deref(status.Migration.PlanHash)}, err
 }
 
 func (a act) execute(ctx context.Context, say io.Writer, api caller, t target) (answer, error) {
@@ -120,6 +130,10 @@ func (a act) execute(ctx context.Context, say io.Writer, api caller, t target) (
 		return answer{}, errors.New(a.about.missing)
 	}
 	if a.told {
+		t, err := a.hold(ctx, api, t)
+		if err != nil {
+			return answer{}, err
+		}
 		would, err := a.would(ctx, api, t)
 		if err != nil {
 			return answer{}, err
@@ -131,41 +145,52 @@ func (a act) execute(ctx context.Context, say io.Writer, api caller, t target) (
 	return a.do(ctx, api, t)
 }
 
+func (a act) allows(t target) bool { return slices.Contains(a.states, t.Migration.State) }
+
 // rehearsal is what an act would do.
 type rehearsal struct {
 	Executed bool   `json:"executed"` // false
-	State    string `json:"state"`
-	Allowed  bool   `json:"allowed"` // by the state
+	State    string `json:"state,omitempty"`
+	Allowed  bool   `json:"allowed"`           // as far as can be told by looking
+	Refusal  string `json:"refusal,omitempty"` // why it isn't
+	Warning  string `json:"warning,omitempty"`
 	Would    string `json:"would"`
 	Command  string `json:"command"` // that does it
 }
 
 func (a act) rehearse(ctx context.Context, command *cobra.Command, api caller, t target) (answer, error) {
-	would, err := a.would(ctx, api, t)
+	if err := a.demandStanding(t); err != nil {
+		return answer{}, err
+	}
+	t, err := a.hold(ctx, api, t)
 	if err != nil {
 		return answer{}, err
 	}
-	if a.statesNow != nil {
-		a.states = a.statesNow()
+	would, err := a.would(ctx, api, t)
+	if err != nil {
+		return answer{}, err
 	}
 	named := ""
 	if a.named && t.hash != "" {
 		named = "--" + a.about.flag + " " + t.hash
 	}
-	told := rehearsal{State: t.Migration.State, Would: would, Allowed: slices.Contains(a.states, t.Migration.State),
-		Command: executing(command, named)}
-	return answer{value: told, differs: !told.Allowed, write: func(out io.Writer) error {
-		if told.Allowed {
-			return told.write(out, t.headline())
-		}
-		_, err := fmt.Fprintf(out, "%s\n%s\nBut it would be refused: that is for a migration that is %s. Nothing was changed.\n",
-			t.headline(), would, either(a.states))
-		return err
-	}}, nil
+	told := rehearsal{State: t.Migration.State, Would: would, Refusal: a.refusal(t), Command: executing(command, named)}
+	told.Allowed = told.Refusal == ""
+	if told.Allowed && a.warning != nil {
+		told.Warning = a.warning(t)
+	}
+	return answer{value: told, differs: !told.Allowed || told.Warning != "", write: func(out io.Writer) error { return told.write(out, t.headline()) }}, nil
 }
 
-// write says what would be done of what the headline names, and how.
+// write says what would be done of what the headline names, and how, or why not.
 func (told rehearsal) write(out io.Writer, headline string) error {
+	if !told.Allowed {
+		_, err := fmt.Fprintf(out, "%s\n%s\nBut it would be refused: %s\nNothing was changed.\n", headline, told.Would, told.Refusal)
+		return err
+	}
+	if told.Warning != "" {
+		told.Would += "\n" + told.Warning
+	}
 	_, err := fmt.Fprintf(out, "%s\n%s\nNothing was changed. To do it:\n  %s\n", headline, told.Would, told.Command)
 	return err
 }
@@ -186,7 +211,7 @@ func executing(command *cobra.Command, named string) string {
 		}
 		switch {
 		case f.Name == "json", strings.HasPrefix(named, "--"+f.Name+" "):
-		case f.NoOptDefVal == value:
+		case f.NoOptDefVal != "" && f.NoOptDefVal == value:
 			words = append(words, "--"+f.Name)
 		default:
 			words = append(words, "--"+f.Name, shellWord(value))

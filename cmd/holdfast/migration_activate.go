@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,15 +24,25 @@ const noReturnBack = "THIS IS THE POINT OF NO RETURN. From then on the collectio
 
 func newMigrationActivate(r *remote) *cobra.Command {
 	return act{
-		use:    "activate",
-		short:  "Activate an approved plan, for good: the point of no return",
-		states: []string{"approved", "activating"},
-		named:  true,
-		told:   true,
+		use:     "activate",
+		short:   "Activate an approved plan, for good: the point of no return",
+		states:  []string{"approved", "activating", "active"},
+		named:   true,
+		told:    true,
+		current: true,
+		obstacle: func(t target) string {
+			if t.Migration.State == "active" {
+				return "" // what is done isn't held against anything
+			}
+			return cmp.Or(refusedByDrift(t), baselineMissing(t))
+		},
 		long: noReturn + "\n\n" +
 			"It uses the approval up. It goes collection by collection, each in one transaction, and may take two\n" +
 			"minutes; after an error that leaves the outcome open, repeating it finishes what was begun.\n\n",
 		would: func(_ context.Context, _ caller, t target) (string, error) {
+			if t.Migration.State == "active" {
+				return "It is activated already. That would be answered again, and nothing changed.", nil
+			}
 			words := noReturn
 			if t.Migration.Kind == string(holdfast.NewTenantMigrationRehydrate) {
 				words = noReturnBack

@@ -19,11 +19,15 @@ type capsFlags struct {
 
 func (c *capsFlags) add(flags *pflag.FlagSet) {
 	c.flags = flags
-	flags.IntVar(&c.given.InspectedRows, "rows", 0, "rows that a pass inspects, 1 to 64")
-	flags.IntVar(&c.given.Records, "records", 0, "records that it moves, 1 to 4; one always goes, however large")
-	flags.Int64Var(&c.given.Bytes, "bytes", 0, "bytes of bodies that it moves, 65536 to 8388608")
-	flags.IntVar(&c.given.BodiesInFlight, "in-flight", 0, "bodies that are on their way at once, 1 to 4")
+	most := largestCaps
+	flags.Var(wholeIn(&c.given.InspectedRows, 1, most.InspectedRows), "rows", "rows that a pass inspects, 1 to 64")
+	flags.Var(wholeIn(&c.given.Records, 1, most.Records), "records", "records that it moves, 1 to 4; one always goes, however large")
+	flags.Var(wholeIn(&c.given.Bytes, leastCapBytes, most.Bytes), "bytes", "bytes of bodies that it moves, 65536 to 8388608")
+	flags.Var(wholeIn(&c.given.BodiesInFlight, 1, most.BodiesInFlight), "in-flight", "bodies that are on their way at once, 1 to 4")
 }
+
+// leastCapBytes is the API's bound of the bytes that a pass moves.
+const leastCapBytes = 64 << 10
 
 // any tells whether one was given.
 func (c *capsFlags) any() bool {
@@ -56,8 +60,8 @@ func capsOf(caps *holdfast.MigrationCaps) string {
 	if caps == nil {
 		return "-"
 	}
-	return fmt.Sprintf("a pass inspects %d rows, moves %d records of %s, %d bodies at once",
-		caps.InspectedRows, caps.Records, sized(caps.Bytes), caps.BodiesInFlight)
+	return fmt.Sprintf("a pass inspects %s, moves %s of %s, %s at once",
+		counted(caps.InspectedRows, "row"), counted(caps.Records, "record"), sized(caps.Bytes), counted(caps.BodiesInFlight, "body"))
 }
 
 var errNoCaps = exitError{exitUsage, errors.New("name a cap to lower: --rows, --records, --bytes or --in-flight")}

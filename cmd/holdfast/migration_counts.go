@@ -30,7 +30,7 @@ var countView = view[holdfast.MigrationPlan]{
 	{"COUNTED", func(p holdfast.MigrationPlan) string { return when(p.CountedAt) }},
 	{"TO MOVE", func(p holdfast.MigrationPlan) string {
 		t := p.Observations.Total
-		return fmt.Sprintf("%d records with %d bodies of %s, and %d tombstones", t.Records, t.LiveSections, sized(t.Bytes), t.Tombstones)
+		return fmt.Sprintf("%s with %s of %s, and %s", counted(t.Records, "record"), counted(t.LiveSections, "body"), sized(t.Bytes), counted(t.Tombstones, "tombstone"))
 	}},
 	{"BAD ROWS", func(p holdfast.MigrationPlan) string {
 		d := p.Observations.Defects
@@ -42,7 +42,7 @@ var countView = view[holdfast.MigrationPlan]{
 	}},
 	{"GROWTH", func(p holdfast.MigrationPlan) string {
 		g := p.Observations.Growth
-		return fmt.Sprintf("%d objects of %s in the store, %s in SQL", g.StoreObjects, sized(g.StoreBytes), sized(g.SQLBytes))
+		return fmt.Sprintf("%s of %s in the store, %s in SQL", counted(g.StoreObjects, "object"), sized(g.StoreBytes), sized(g.SQLBytes))
 	}},
 	{"PRICE", func(p holdfast.MigrationPlan) string {
 		c := p.Observations.Price

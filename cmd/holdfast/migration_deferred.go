@@ -88,8 +88,8 @@ func rehearseRetry(ctx context.Context, command *cobra.Command, api caller, args
 			continue
 		}
 		told := rehearsal{State: t.Migration.State, Allowed: true, Command: executing(command, ""),
-			Would: fmt.Sprintf("The next sweep of a run would try it again:%s, deferred for %s after %d attempts.\nFor it to succeed: %s",
-				placeOf(d.Collection, d.Key, d.Section), d.Reason, d.Attempts, d.NextStep)}
+			Would: fmt.Sprintf("The next sweep of a run would try it again:%s, deferred for %s after %s.\nFor it to succeed: %s",
+				placeOf(d.Collection, d.Key, d.Section), d.Reason, counted(d.Attempts, "attempt"), d.NextStep)}
 		return answer{value: told, write: func(out io.Writer) error { return told.write(out, t.headline()) }}, nil
 	}
 	return answer{}, fmt.Errorf("the migration has no deferred section of the id %s: it may have been moved, or published anew", args[2])

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,10 @@ func newMigrationDrift(r *remote) *cobra.Command {
 
 func driftOf(ctx context.Context, api caller, tenant, id string) ([]holdfast.PlanDrift, error) {
 	held, err := api.GetMigrationDriftWithResponse(ctx, tenant, id)
-	if err != nil {
+	switch {
+	case holdfast.IsCode(err, "plan_not_found"):
+		return nil, errors.New(standingPlan.missing)
+	case err != nil:
 		return nil, err
 	}
 	return held.JSON200.Drift, nil

@@ -35,15 +35,17 @@ func newMigrationPause(r *remote) *cobra.Command {
 
 func newMigrationResume(r *remote) *cobra.Command {
 	return act{
-		use:    "resume",
-		short:  "Let a paused or stopped migration go on",
-		states: []string{"paused", "stopped", "active"},
+		use:     "resume",
+		short:   "Let a paused or stopped migration go on",
+		states:  []string{"paused", "stopped", "active"},
+		current: true,
+		warning: drifted("Its plan has drifted, and a run of it would be refused."),
 		long: "Bodies are moved by the next run, which has to be asked for. For one that is stopped another operator\n" +
 			"must have approved it before.\n\n",
 		would: func(_ context.Context, _ caller, t target) (string, error) {
 			if stop := t.Migration.Stop; stop != nil {
 				return fmt.Sprintf("It stopped for a review: %s\nNext step: %s\nIt would be %s again, if an operator has approved that since it stopped. No run begins by it.",
-					stopOf(stop), stop.NextStep, stop.FromState), nil
+					stopOf(stop), nextStepOf(t.Migration), stop.FromState), nil
 			}
 			by := ""
 			if t.Migration.HeldBy != nil {

@@ -41,7 +41,7 @@ func newMigrationPlan(r *remote) *cobra.Command {
 			return showPlan(got), nil
 		}),
 	}
-	command.Flags().StringVar(&plan, "plan", "", "the plan's `hash`; that of the plan that stands without it")
+	command.Flags().Var(hashFlag{&plan}, "plan", "the plan's `hash`; that of the plan that stands without it")
 	command.Flags().BoolVar(&packet, "packet", false, "print the canonical packet")
 	return command
 }

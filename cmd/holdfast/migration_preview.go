@@ -50,13 +50,13 @@ func newMigrationPreview(r *remote) *cobra.Command {
 		return showPlan(made.JSON200.Plan), nil
 	})
 	flags := command.Flags()
-	flags.StringVar(&p.qualification, "qualification", "", "the `hash` of this build's qualification")
+	flags.Var(hashFlag{&p.qualification}, "qualification", "the `hash` of this build's qualification")
 	demandFlag(command, "qualification")
 	p.caps.add(flags)
-	flags.Float64Var(&p.prices.ClassAPerMillion, "price-class-a", p.prices.ClassAPerMillion, "US dollars for a million requests that change something")
-	flags.Float64Var(&p.prices.ClassBPerMillion, "price-class-b", p.prices.ClassBPerMillion, "US dollars for a million requests that read")
-	flags.Float64Var(&p.prices.StoragePerGbMonth, "price-storage", p.prices.StoragePerGbMonth, "US dollars for a GB of 10^9 bytes a month")
-	flags.Int64Var(&p.freeBytes, "free-bytes", 0, "what the fullest database has free, as its host tells: rehydrate needs to know")
+	flags.Var(priceIn(&p.prices.ClassAPerMillion), "price-class-a", "US dollars for a million requests that change something")
+	flags.Var(priceIn(&p.prices.ClassBPerMillion), "price-class-b", "US dollars for a million requests that read")
+	flags.Var(priceIn(&p.prices.StoragePerGbMonth), "price-storage", "US dollars for a GB of 10^9 bytes a month")
+	flags.Var(wholeFrom(&p.freeBytes, 1), "free-bytes", "what the fullest database has free, as its host tells: rehydrate needs to know")
 	flags.BoolVar(&p.execute, "execute", false, "take the place of a plan that is approved")
 	return command
 }

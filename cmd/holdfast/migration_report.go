@@ -18,14 +18,20 @@ var reportView = view[holdfast.MigrationReport]{
 	{"BY", func(r holdfast.MigrationReport) string { return r.Actor.Name }},
 	{"STARTED", func(r holdfast.MigrationReport) string { return when(r.StartedAt) }},
 	{"ENDED", func(r holdfast.MigrationReport) string { return whenever(r.EndedAt) }},
-	{"PASSED", func(r holdfast.MigrationReport) string { return passedOf(r.Passed) }},
+	{"PASSED", func(r holdfast.MigrationReport) string { return passedOf(r) }},
 }
 
-func passedOf(passed *bool) string {
-	if passed == nil {
+// passedOf is what a report came to. One that found nothing wrong, and didn't see all
+// that it was to see, hasn't failed.
+func passedOf(r holdfast.MigrationReport) string {
+	wrong, open := standingOf(r)
+	switch {
+	case r.Passed == nil:
 		return "-"
+	case open && !wrong:
+		return "not through"
 	}
-	return yesNo(*passed)
+	return yesNo(*r.Passed)
 }
 
 func newMigrationReport(r *remote) *cobra.Command {
@@ -51,19 +57,28 @@ func reportOf(ctx context.Context, api caller, tenant, id, report string) (answe
 
 func showReport(r holdfast.MigrationReport) answer {
 	told := answer{value: r}
+	told.differs, told.later = standingOf(r)
 	switch {
 	case r.Verdict != nil:
 		told.write = func(out io.Writer) error { return writeVerdict(out, r, *r.Verdict) }
-		told.differs = r.Verdict.Outcome == "failed"
-		told.later = r.Verdict.Outcome == "incomplete"
 	case r.Scrub != nil:
 		told.write = func(out io.Writer) error { return writeScrub(out, r, *r.Scrub) }
-		told.differs = r.Scrub.Corrupt+r.Scrub.Missing > 0
-		told.later = r.EndedAt == nil || !r.Scrub.Covered || r.Scrub.Unreachable > 0
 	default:
-		told.write, told.later = reportView.one(r).write, true
+		told.write = reportView.one(r).write
 	}
 	return told
+}
+
+// standingOf tells whether a report found something wrong, and whether it hasn't seen
+// all that it was to see.
+func standingOf(r holdfast.MigrationReport) (wrong, open bool) {
+	switch s := r.Scrub; {
+	case r.Verdict != nil:
+		return r.Verdict.Outcome == "failed", r.Verdict.Outcome == "incomplete"
+	case s != nil:
+		return s.Corrupt+s.Missing > 0, r.EndedAt == nil || !s.Covered || s.Unreachable > 0
+	}
+	return false, true
 }
 
 // writeScrub says what was read of all bodies, and what is wrong.
@@ -94,7 +109,7 @@ func spentOf(bound *string) string {
 
 func scrubbedOf(s holdfast.ScrubProgress) string {
 	if !s.Counted {
-		return fmt.Sprintf("%d bodies of %s", s.Bodies, sized(s.Bytes))
+		return fmt.Sprintf("%s of %s", counted(s.Bodies, "body"), sized(s.Bytes))
 	}
-	return fmt.Sprintf("%d of %d bodies, %s of %s", s.Bodies, s.OfBodies, sized(s.Bytes), sized(s.OfBytes))
+	return fmt.Sprintf("%d of %s, %s of %s", s.Bodies, counted(s.OfBodies, "body"), sized(s.Bytes), sized(s.OfBytes))
 }

@@ -54,8 +54,8 @@ func newRequalifyPreview(r *remote) *cobra.Command {
 			return answer{value: *made.JSON200, write: func(out io.Writer) error { return writeParts(out, parts) }}, nil
 		}),
 	}
-	command.Flags().StringVar(&qualification, "qualification", "", "the `hash` of the new build's qualification")
-	command.Flags().StringVar(&plan, "plan", "", "the previous plan's `hash`; that of the plan that stands without it")
+	command.Flags().Var(hashFlag{&qualification}, "qualification", "the `hash` of the new build's qualification")
+	command.Flags().Var(hashFlag{&plan}, "plan", "the previous plan's `hash`; that of the plan that stands without it")
 	demandFlag(command, "qualification")
 	return command
 }
@@ -109,7 +109,7 @@ func newRequalify(r *remote) *cobra.Command {
 			}
 			var text strings.Builder
 			err = writeParts(&text, envelopeParts(*got.JSON200))
-			return text.String() + fmt.Sprintf("\n%d collections would go by the next plan. No run begins by it.", len(got.JSON200.Collections)), err
+			return text.String() + fmt.Sprintf("\n%s would go by the next plan. No run begins by it.", counted(len(got.JSON200.Collections), "collection")), err
 		},
 		do: func(ctx context.Context, api caller, t target) (answer, error) {
 			m, err := requalify(ctx, api, t.tenant, t.id, t.hash)

@@ -71,7 +71,7 @@ func (r *remote) requalifyAll(command *cobra.Command, execute bool) error {
 			return answer{}, err
 		}
 		for i := range all {
-			shown.show("%s%d of %d migrations", bar(int64(i), int64(len(all))), i, len(all))
+			shown.show("%s%d of %s", bar(int64(i), int64(len(all))), i, counted(len(all), "migration"))
 			all[i].apply(ctx, api, execute)
 		}
 		shown.clear()
@@ -152,5 +152,5 @@ func concludeAll(all []requalification, execute bool) error {
 	case !execute:
 		return exitError{code: exitDiffers}
 	}
-	return fmt.Errorf("%d of %d migrations were not carried over", failed, len(all))
+	return fmt.Errorf("not carried over: %d of %s", failed, counted(len(all), "migration"))
 }

@@ -106,7 +106,7 @@ func TestRequalifyAll_GoesOnPastWhatIsRefused(t *testing.T) {
 	s.on("GET /v1/tenants", s.tenantPages()...)
 	s.on("POST "+thisMigration+"/requalify", problem{Status: 409, Code: "envelope_stale", Detail: "It has changed.", Request: "r"})
 	got := execute(t, s.environ, "migration", "requalify", "--all", "--execute")
-	if got.code != exitFailed || !strings.Contains(got.stdout, "It has changed. (envelope_stale, request r)") || !strings.Contains(got.stderr, "2 of 2 migrations were not carried over") {
+	if got.code != exitFailed || !strings.Contains(got.stdout, "It has changed. (envelope_stale, request r)") || !strings.Contains(got.stderr, "not carried over: 2 of 2 migrations") {
 		t.Errorf("refused: %+v", got)
 	}
 	if got := refused(t, s.environ, exitUsage, "migration", "requalify", "--all", "--envelope", anotherOf); !strings.Contains(got, "none of the others can be") {

@@ -21,7 +21,7 @@ type scrubbing struct {
 }
 
 func newMigrationScrub(r *remote) *cobra.Command {
-	s := &scrubbing{}
+	s := &scrubbing{duration: 24 * time.Hour}
 	s.command = act{
 		use:    "scrub",
 		short:  "Have every body that was moved read and hashed",
@@ -36,9 +36,9 @@ func newMigrationScrub(r *remote) *cobra.Command {
 		do: s.ask,
 	}.command(r)
 	flags := s.command.Flags()
-	flags.Int64Var(&s.bodies, "bodies", 0, "how many bodies it reads at most")
-	flags.Int64Var(&s.bytes, "bytes", 0, "how many bytes it reads at most")
-	flags.DurationVar(&s.duration, "duration", 24*time.Hour, "how long it reads at most, up to 720h")
+	flags.Var(wholeFrom(&s.bodies, 1), "bodies", "how many bodies it reads at most")
+	flags.Var(wholeFrom(&s.bytes, 1), "bytes", "how many bytes it reads at most")
+	flags.Var(lastingIn(&s.duration, time.Minute, 720*time.Hour), "duration", "how long it reads at most, from 1m to 720h")
 	flags.BoolVar(&s.watch, "watch", false, "follow until it has ended")
 	s.watching.add(flags)
 	return s.command
@@ -83,7 +83,7 @@ func (s *scrubbing) follow(ctx context.Context, api caller, t target, report str
 			return answer{}, err
 		default:
 			failed++
-			shown.away(err)
+			shown.away(plain(api.url, err))
 		}
 		if err := pause(ctx, s.watching.every); err != nil {
 			return answer{}, errors.New("interrupted; the scrub goes on: holdfast migration report " + t.tenant + " " + t.id + " " + report)

@@ -75,19 +75,23 @@ var statusView = view[holdfast.TenantMigrationStatus]{
 	{"COLLECTIONS", func(s holdfast.TenantMigrationStatus) string { return coveredBy(s.Migration.Collections) }},
 	{"PLAN", func(s holdfast.TenantMigrationStatus) string { return orDash(deref(s.Migration.PlanHash)) }},
 	{"CAPS", func(s holdfast.TenantMigrationStatus) string { return capsOf(s.Migration.Caps) }},
-	{"MOVED", func(s holdfast.TenantMigrationStatus) string { return movedOf(s.Progress) + movedBytes(s.Progress) }},
-	{"DEFERRED", func(s holdfast.TenantMigrationStatus) string { return fmt.Sprint(s.Progress.Deferred, " sections") }},
+	{"MOVED", movedInAll},
+	{"DEFERRED", func(s holdfast.TenantMigrationStatus) string { return counted(s.Progress.Deferred, "section") }},
 	{"LAST 5 MINUTES", func(s holdfast.TenantMigrationStatus) string { return paceOf(s.Progress.Pace5Minutes) }},
 	{"LAST 60 MINUTES", func(s holdfast.TenantMigrationStatus) string { return paceOf(s.Progress.Pace60Minutes) }},
 	{"TIME LEFT", func(s holdfast.TenantMigrationStatus) string { return leftOf(s.Progress.RemainingSeconds) }},
 	{"WHY HELD OR SLOW", func(s holdfast.TenantMigrationStatus) string { return orDash(reasonsOf(s.Progress.Reasons)) }},
 	{"NEXT BY ITSELF", func(s holdfast.TenantMigrationStatus) string { return s.Progress.Next.Text }},
 	{"STOPPED", func(s holdfast.TenantMigrationStatus) string { return stopOf(s.Migration.Stop) }},
-	{"NEXT STEP", func(s holdfast.TenantMigrationStatus) string { return nextStepOf(s.Migration.Stop) }},
+	{"NEXT STEP", func(s holdfast.TenantMigrationStatus) string { return nextStepOf(s.Migration) }},
 }
 
-func movedBytes(p holdfast.MigrationProgress) string {
-	return fmt.Sprintf(", %d bodies of %s", p.Total.Bodies, sized(p.Total.Bytes))
+// movedInAll is how much was moved, where anything is known of that.
+func movedInAll(s holdfast.TenantMigrationStatus) string {
+	if !isActivated(s.Migration) {
+		return "nothing: it isn't activated, and only its plan has counts (holdfast migration plan)"
+	}
+	return fmt.Sprintf("%s, %s of %s", movedOf(s), counted(s.Progress.Total.Bodies, "body"), sized(s.Progress.Total.Bytes))
 }
 
 // stopOf says why a migration is stopped, and at which record.
@@ -98,11 +102,17 @@ func stopOf(stop *holdfast.MigrationStop) string {
 	return strings.TrimSpace(fmt.Sprintf("%s (%s)%s", stop.Detail, stop.Category, placeOf(deref(stop.Collection), deref(stop.Key), deref(stop.Section))))
 }
 
-func nextStepOf(stop *holdfast.MigrationStop) string {
-	if stop == nil {
+// nextStepOf is the next step that is safe behind a stop, with the command that
+// shows what differs where that is why.
+func nextStepOf(m holdfast.Migration) string {
+	switch stop := m.Stop; {
+	case stop == nil:
 		return "-"
+	case stop.Category == "build_differs":
+		return fmt.Sprintf("%s (holdfast migration drift %s %s)", stop.NextStep, m.TenantID, m.MigrationID)
+	default:
+		return stop.NextStep
 	}
-	return stop.NextStep
 }
 
 // placeOf names what something is about, with a space in front; "" for nothing.

@@ -113,7 +113,8 @@ func TestMigrationStory_FromTheRequestToTheClosing(t *testing.T) {
 		t.Errorf("who asked approves: %+v", got)
 	}
 	s.approves(t)
-	if got := s.does(t, "activate", "--plan", s.plan.PlanHash, "--execute"); got.code != exitFailed || !strings.Contains(got.stderr, "(baseline_missing, request ") {
+	s.did(t, exitDiffers, "But it would be refused: no baseline of this plan has passed.", "activate", "--plan", s.plan.PlanHash)
+	if got := s.does(t, "activate", "--plan", s.plan.PlanHash, "--execute"); got.code != exitDiffers || !strings.Contains(got.stderr, "(baseline_missing, request ") {
 		t.Errorf("activate without a baseline: %+v", got)
 	}
 	s.did(t, exitOK, "The baseline passed. The migration is approved.\nRead: 2 of 2 collections", "verify", "--phase", "baseline", "--execute")
@@ -129,6 +130,7 @@ func TestMigrationStory_FromTheRequestToTheClosing(t *testing.T) {
 	s.did(t, exitOK, "The scrub came to the end: it covered every body that the collections keep in the object store.\nRead: 24 of 24 bodies",
 		"scrub", "--execute", "--watch", "--every", "50ms")
 	s.did(t, exitOK, "STATE         closed\n", "close", "--plan", s.plan.PlanHash, "--decision", "It's all there.", "--execute")
+	s.did(t, exitOK, "It was closed already, by first at ", "close", "--plan", s.plan.PlanHash, "--decision", "Again.", "--execute")
 
 	shown := told[holdfast.TenantMigrationStatus](t, s.service, s.of("show")...)
 	var acts []string
@@ -154,11 +156,11 @@ func TestMigrationStory_StoppedByADefect_GoesOnBehindAReview(t *testing.T) {
 	s.everywhere(t, flip)
 
 	s.did(t, exitOK, "STATE         paused\n", "pause", "--execute")
-	s.did(t, exitOK, "Then a pass inspects 64 rows, moves 1 records of 8.0 MiB", "caps", "--records", "1")
+	s.did(t, exitOK, "Then a pass inspects 64 rows, moves 1 record of 8.0 MiB", "caps", "--records", "1")
 	s.did(t, exitOK, "STATE         paused\n", "caps", "--records", "1", "--execute")
-	s.did(t, exitOK, "moves 1 records", "show")
+	s.did(t, exitOK, "moves 1 record of", "show")
 	s.did(t, exitLater, "paused", "show", "--watch")
-	if got := s.does(t, "run", "--execute"); got.code != exitFailed || !strings.Contains(got.stderr, "\n  the migration is paused\n") {
+	if got := s.does(t, "run", "--execute"); got.code != exitDiffers || !strings.Contains(got.stderr, "\n  the migration is paused\n") {
 		t.Errorf("run of a paused one: %+v", got)
 	}
 	s.did(t, exitOK, "It was paused by first.", "resume")

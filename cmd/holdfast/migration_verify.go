@@ -24,7 +24,7 @@ func newMigrationVerify(r *remote) *cobra.Command {
 			"lengths and counts, and never contents.\n\n" +
 			"It says what it covered. A sample proves nothing of the rest: holdfast migration scrub reads it all.\n" +
 			"The exit code is 3 when something is wrong, and 4 when not all of the sample could be read.\n\n",
-		statesNow: func() []string {
+		statesFor: func(target) []string {
 			if phase.value == string(holdfast.VerifyBaseline) {
 				return []string{"previewed", "approved"}
 			}
@@ -55,7 +55,7 @@ func verify(ctx context.Context, api caller, t target, phase holdfast.NewVerific
 		return answer{}, err
 	}
 	v := begun.JSON201
-	shown.show("reading %d collections, for %d minutes at most", len(v.Collections), v.Limits.PhaseSeconds/60)
+	shown.show("reading %s, for %d minutes at most", counted(len(v.Collections), "collection"), v.Limits.PhaseSeconds/60)
 	seen, err := holdfast.ReadVerification(ctx, api.url, *v)
 	switch {
 	case err != nil:
@@ -74,10 +74,11 @@ func writeVerdict(out io.Writer, r holdfast.MigrationReport, v holdfast.Verifica
 	c := v.Coverage
 	var text strings.Builder
 	fmt.Fprintf(&text, "The %s %s. The migration is %s.\n", r.Kind, verdictWords(v.Outcome), v.State)
-	fmt.Fprintf(&text, "Read: %d of %d collections, %d of %d pages, %d records by their keys; %d different records, %d bodies of %s.\n",
-		c.Collections, c.OfCollections, c.Pages, c.OfPages, c.Points, c.Records, c.Bodies, sized(c.Bytes))
+	fmt.Fprintf(&text, "Read: %d of %s, %d of %s, %s by key; %s, %s of %s.\n",
+		c.Collections, counted(c.OfCollections, "collection"), c.Pages, counted(c.OfPages, "page"), counted(c.Points, "record"),
+		counted(c.Records, "different record"), counted(c.Bodies, "body"), sized(c.Bytes))
 	if r.Kind == string(holdfast.VerifyRecheck) {
-		fmt.Fprintf(&text, "Held against the baseline: %d sections, of which %d were published since and %d deleted since.\n", c.Compared, c.Newer, c.Tombstones)
+		fmt.Fprintf(&text, "Held against the baseline: %s, of which %d published since and %d deleted since.\n", counted(c.Compared, "section"), c.Newer, c.Tombstones)
 	}
 	if len(v.Limits) > 0 {
 		fmt.Fprintf(&text, "Limits that were reached: %s.\n", strings.Join(v.Limits, ", "))

@@ -42,8 +42,8 @@ func TestMigrationVerify_SaysWhatItCovered_AndClaimsNoMore(t *testing.T) {
 	incomplete := aVerdict("incomplete", "drained")
 	incomplete.Limits = []string{"phase"}
 	incomplete.Missing = []holdfast.VerificationFinding{{Reason: "unanswered", Collection: new("orders")}}
-	const covered = "Read: 1 of 3 collections, 2 of 6 pages, 5 records by their keys; 7 different records, 9 bodies of 2.0 KiB.\n" +
-		"Held against the baseline: 8 sections, of which 2 were published since and 1 deleted since.\n"
+	const covered = "Read: 1 of 3 collections, 2 of 6 pages, 5 records by key; 7 different records, 9 bodies of 2.0 KiB.\n" +
+		"Held against the baseline: 8 sections, of which 2 published since and 1 deleted since.\n"
 	const noMore = "It says so of what it read, and proves nothing of the rest.\n"
 	for _, c := range []struct {
 		verdict holdfast.VerificationVerdict

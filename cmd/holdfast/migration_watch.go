@@ -23,7 +23,8 @@ type watching struct {
 }
 
 func (w *watching) add(flags *pflag.FlagSet) {
-	flags.DurationVar(&w.every, "every", 2*time.Second, "how long to wait between two looks, with --watch")
+	w.every = 2 * time.Second
+	flags.Var(lastingIn(&w.every, time.Millisecond, 24*time.Hour), "every", "how long to wait between two looks, with --watch")
 }
 
 // failedLooks bounds how often in a row the API may be away, each time behind the
@@ -51,7 +52,7 @@ func (w watching) follow(ctx context.Context, api caller, out io.Writer, tenant,
 			return answer{}, err
 		default:
 			failed++
-			shown.away(err)
+			shown.away(plain(api.url, err))
 		}
 		if err := pause(ctx, w.every); err != nil {
 			return answer{}, errors.New("interrupted; the run goes on: holdfast migration show " + tenant + " " + id + " --watch")
@@ -138,10 +139,10 @@ func barOf(p holdfast.MigrationProgress) string {
 // followedLine says on one line where a migration is.
 func followedLine(s holdfast.TenantMigrationStatus) string {
 	p := s.Progress
-	parts := []string{s.Migration.State, movedOf(p) + " moved",
+	parts := []string{s.Migration.State, movedOf(s) + " moved",
 		"5 min: " + paceOf(p.Pace5Minutes), "60 min: " + paceOf(p.Pace60Minutes), "left: " + leftOf(p.RemainingSeconds)}
 	if p.Deferred > 0 {
-		parts = append(parts, fmt.Sprint(p.Deferred, " sections deferred"))
+		parts = append(parts, counted(p.Deferred, "section")+" deferred")
 	}
 	if why := reasonsOf(p.Reasons); why != "" {
 		parts = append(parts, why)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,8 +27,29 @@ func paceOf(p *holdfast.MigrationPace) string {
 }
 
 // movedOf is how much of all was moved.
-func movedOf(p holdfast.MigrationProgress) string {
-	return fmt.Sprintf("%d of %s%d records", p.Total.Records, atLeast(p.Left), p.Total.Records+p.Left.Records)
+func movedOf(s holdfast.TenantMigrationStatus) string {
+	p := s.Progress
+	if !isActivated(s.Migration) {
+		return "nothing"
+	}
+	return fmt.Sprintf("%d of %s%s", p.Total.Records, atLeast(p.Left), counted(p.Total.Records+p.Left.Records, "record"))
+}
+
+// isActivated tells whether collections have accepted the plan. Before that nothing is
+// known of what is left to move, but what the plan counts.
+func isActivated(m holdfast.Migration) bool {
+	return !slices.Contains([]string{"requested", "previewed", "approved", "aborted"}, m.State)
+}
+
+// counted is a number of things, by the noun for one of them.
+func counted[T int | int64](n T, noun string) string {
+	switch stem, y := strings.CutSuffix(noun, "y"); {
+	case n == 1:
+		return "1 " + noun
+	case y:
+		return fmt.Sprint(n, " ", stem, "ies")
+	}
+	return fmt.Sprint(n, " ", noun, "s")
 }
 
 // atLeast stands in front of a number that wasn't counted to its end.

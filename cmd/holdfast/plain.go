@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
+	"syscall"
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -22,9 +25,27 @@ func plain(api string, err error) error {
 	case errors.As(err, &refused):
 		return errors.New(refusal(refused))
 	case errors.As(err, &unsent):
-		return fmt.Errorf("%s doesn't answer: %w", api, unsent.Err)
+		return unreached(api, unsent)
 	default:
 		return err
+	}
+}
+
+// unreached says that the API didn't answer, and what is known of why.
+func unreached(api string, err *url.Error) error {
+	var number syscall.Errno
+	var name *net.DNSError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted")
+	case err.Timeout():
+		return fmt.Errorf("the API at %s didn't answer in time", api)
+	case errors.As(err, &name):
+		return fmt.Errorf("the API at %s can't be reached: nobody knows the host %q", api, name.Name)
+	case errors.As(err, &number):
+		return fmt.Errorf("the API at %s can't be reached: %s", api, number.Error())
+	default:
+		return fmt.Errorf("the API at %s can't be reached: %w", api, err.Err)
 	}
 }
 

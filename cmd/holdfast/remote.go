@@ -60,7 +60,7 @@ func (r *remote) call(ask func(ctx context.Context, api caller, args []string) (
 		}
 		given, err := ask(command.Context(), api, args)
 		if err != nil {
-			return plain(api.url, err)
+			return exitError{codeOf(err), plain(api.url, err)}
 		}
 		if err := given.print(command.OutOrStdout(), r.asJSON); err != nil {
 			return err

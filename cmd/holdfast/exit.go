@@ -22,7 +22,7 @@ const exitCodes = `Exit codes:
   0  done, and what was asked about is as it should be
   1  it couldn't be done, or not all of it; the error says why
   2  the command line or the configuration is wrong, and nothing was done
-  3  what was asked about is not as it should be: an act that its state doesn't allow too
+  3  what was asked about is not as it should be, or its state doesn't allow what was asked for
   4  nothing is wrong, and it is not at its end: it is held, or goes on when it is asked for again`
 
 // exitError is an error with its exit code. Without err, everything has been

@@ -52,21 +52,27 @@ func (s *subject) sameForStrangers(t *testing.T, op described, name string) {
 		return // who puts a thing names it as he likes
 	}
 	foreign := map[string]string{
-		"account_id":   s.account,
-		"change_id":    x.path["change_id"],
-		"device_id":    s.device,
-		"client_id":    x.path["client_id"], // under another tenant's path
-		"principal_id": s.owner.principal,
-		"operator_id":  s.owner.principal, // a tenant's principal is no operator
-		"key_id":       s.onlyKey(t, s.owner),
-		"world_id":     x.path["world_id"],
-		"collection":   s.ownersOnly, // the others' names are those of a collection of either
-		"key":          s.key,
-		"section":      "items",
-		"operation_id": theReceipt,
-		"batch_id":     x.path["batch_id"],
-		"snapshot_id":  x.path["snapshot_id"],
-		"kind":         "claims", // nobody's: what a sweep looks into is no kind of sweep
+		"account_id":    s.account,
+		"change_id":     x.path["change_id"],
+		"device_id":     s.device,
+		"client_id":     x.path["client_id"], // under another tenant's path
+		"principal_id":  s.owner.principal,
+		"operator_id":   s.owner.principal, // a tenant's principal is no operator
+		"key_id":        s.onlyKey(t, s.owner),
+		"world_id":      x.path["world_id"],
+		"collection":    s.ownersOnly, // the others' names are those of a collection of either
+		"key":           s.key,
+		"section":       "items",
+		"operation_id":  theReceipt,
+		"batch_id":      x.path["batch_id"],
+		"snapshot_id":   x.path["snapshot_id"],
+		"migration_id":  x.path["migration_id"],
+		"plan_hash":     x.path["plan_hash"],
+		"envelope_hash": x.path["envelope_hash"],
+		"report_id":     x.path["report_id"],
+		"deferred_id":   x.path["deferred_id"],
+		"report_hash":   strings.Repeat("0", 64), // nobody's: what was qualified is no tenant's
+		"kind":          "claims",                // nobody's: what a sweep looks into is no kind of sweep
 	}[name]
 	if foreign == "" {
 		t.Fatalf("%v: nothing of another's is known for %s", op, name)
@@ -141,6 +147,11 @@ func TestIsolation_IDsAndKeysInBodiesTellNothing(t *testing.T) {
 			"createDevice",
 			`{"client_id":"` + s.client + `"}`,
 			`{"client_id":"hfc_` + strings.ReplaceAll(random, "-", "") + `"}`,
+		},
+		"a migration's collection": {
+			"requestMigration",
+			`{"kind":"record_bodies","collections":["` + s.ownersOnly + `"]}`,
+			`{"kind":"record_bodies","collections":["nobodys-own"]}`,
 		},
 		"an imported device's account": {
 			"importAccounts",

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
@@ -32,11 +34,16 @@ type subject struct {
 	neighbourToken   string
 	operatorToken    string
 	fresh            atomic.Int64
+
+	moving        map[string]moving // migrations of other tenants, by what was done to them
+	plannersKey   string            // "" until somebody plans
+	qualification string            // "" until it is needed
+	admin         map[string]*pgxpool.Pool
 }
 
 func newSubject(t testing.TB, changes ...string) *subject {
 	t.Helper()
-	s := &subject{stack: newStack(t, 3)}
+	s := &subject{stack: newStack(t, 3), moving: map[string]moving{}, admin: map[string]*pgxpool.Pool{}}
 	s.api = s.serve(t, append(testkit.BodiesEnviron(testkit.BodyStore(t)), changes...)...)
 	s.owner = s.tenant(t, s.api, "owner", tenancy.TenantScopes()...)
 	s.neighbour = s.tenant(t, s.api, "neighbour", tenancy.TenantScopes()...)
@@ -203,7 +210,7 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 	case "revokeOperatorApiKey":
 		x.path["key_id"] = s.newOperatorKey(t, s.newOperator(t, n))
 	default:
-		if s.validOnWorlds(t, x, n, json) || s.validOnRecords(t, x, n, json) {
+		if s.validOnWorlds(t, x, n, json) || s.validOnRecords(t, x, n, json) || s.validOnMigrations(t, x, n, json) {
 			break
 		}
 		t.Fatalf("no valid request is known for %v (%s)", op, op.operation.OperationID)

@@ -14,7 +14,7 @@ test: devstack ## all tests
 	bin/devstack run --databases 3 --durable=false -- go test ./...
 
 mutate: devstack ## remove each guard of a lease, a record and a migration in turn, and see the tests fail
-	bin/devstack run --databases 3 --durable=false -- go test -tags mutate -p 1 -timeout 30m -run TestMutants -v ./internal/domain/lease ./internal/domain/record ./internal/domain/migration
+	bin/devstack run --databases 3 --durable=false -- go test -tags mutate -p 2 -timeout 30m -run TestMutants -v ./internal/domain/lease ./internal/domain/record ./internal/domain/migration
 
 crash: devstack ## kill the database again and again, and judge the histories of worlds
 	HOLDFAST_TEST_CRASH=1 HOLDFAST_TEST_HISTORIES=80 bin/devstack run --databases 3 -- go test -run TestHistoriesUnderFaults -v ./internal/domain/lease

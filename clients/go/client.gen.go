@@ -6652,8 +6652,8 @@ type ClientInterface interface {
 	//
 	// Counts that are older than an hour are taken again, which may take two minutes, and the
 	// answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
-	// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
-	// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+	// for the hash of anything else; 409 `plan_drifted`, with `drift`, when the plan isn't what
+	// would be made now; 409 `lifecycle_overlaps`, 409 `capacity_short`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -6669,8 +6669,8 @@ type ClientInterface interface {
 	//
 	// Counts that are older than an hour are taken again, which may take two minutes, and the
 	// answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
-	// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
-	// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+	// for the hash of anything else; 409 `plan_drifted`, with `drift`, when the plan isn't what
+	// would be made now; 409 `lifecycle_overlaps`, 409 `capacity_short`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -6739,7 +6739,7 @@ type ClientInterface interface {
 	// GetMigrationDrift Hold a plan against what is so now
 	//
 	// Field by field. A plan that has drifted is refused, 409 `plan_drifted` with the same
-	// `drift`, when it is approved, activated or run. 409 `migration_state` without a plan.
+	// `drift`, when it is approved, activated or run. 404 `plan_not_found` without a plan.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/drift (the `GetMigrationDrift` operationId).
 	GetMigrationDrift(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6753,7 +6753,8 @@ type ClientInterface interface {
 
 	// PauseMigrationWithBody Pause a migration
 	//
-	// No pass commits from here on, and what was moved stays where it is. It ends the run.
+	// No pass commits from here on, and what was moved stays where it is. It ends the run. Harmless
+	// to repeat.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -6762,7 +6763,8 @@ type ClientInterface interface {
 
 	// PauseMigration Pause a migration
 	//
-	// No pass commits from here on, and what was moved stays where it is. It ends the run.
+	// No pass commits from here on, and what was moved stays where it is. It ends the run. Harmless
+	// to repeat.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -6843,10 +6845,10 @@ type ClientInterface interface {
 
 	// PreviewRequalificationWithBody Plan to carry a migration over to another build
 	//
-	// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
-	// collection held. The plan stays but for build, rollback floor, qualification and when the
-	// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
-	// operator approves.
+	// To this process's, by its qualification. The migration must be paused, stopped, drained or
+	// verified, and every collection held. The plan stays but for build, rollback floor,
+	// qualification and when the lifecycle rules were read. Nothing is changed by it; the answer's
+	// `envelope_hash` is what another operator approves.
 	//
 	// 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
 	// `plan_drifted`, with `drift`, where something else has changed than may.
@@ -6858,10 +6860,10 @@ type ClientInterface interface {
 
 	// PreviewRequalification Plan to carry a migration over to another build
 	//
-	// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
-	// collection held. The plan stays but for build, rollback floor, qualification and when the
-	// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
-	// operator approves.
+	// To this process's, by its qualification. The migration must be paused, stopped, drained or
+	// verified, and every collection held. The plan stays but for build, rollback floor,
+	// qualification and when the lifecycle rules were read. Nothing is changed by it; the answer's
+	// `envelope_hash` is what another operator approves.
 	//
 	// 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
 	// `plan_drifted`, with `drift`, where something else has changed than may.
@@ -6874,7 +6876,8 @@ type ClientInterface interface {
 	// ResumeMigrationWithBody Let a paused or stopped migration go on
 	//
 	// Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
-	// approved before: 409 `approval_missing`.
+	// approved before: 409 `approval_missing`; 409 `requalification_under_way` until every
+	// collection goes by the new plan. Harmless to repeat.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -6884,7 +6887,8 @@ type ClientInterface interface {
 	// ResumeMigration Let a paused or stopped migration go on
 	//
 	// Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
-	// approved before: 409 `approval_missing`.
+	// approved before: 409 `approval_missing`; 409 `requalification_under_way` until every
+	// collection goes by the new plan. Harmless to repeat.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -9813,8 +9817,8 @@ func (c *Client) ActivateMigration(ctx context.Context, tenantID TenantID, migra
 //
 // Counts that are older than an hour are taken again, which may take two minutes, and the
 // answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
-// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
-// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+// for the hash of anything else; 409 `plan_drifted`, with `drift`, when the plan isn't what
+// would be made now; 409 `lifecycle_overlaps`, 409 `capacity_short`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -9840,8 +9844,8 @@ func (c *Client) ApproveMigrationWithBody(ctx context.Context, tenantID TenantID
 //
 // Counts that are older than an hour are taken again, which may take two minutes, and the
 // answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
-// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
-// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+// for the hash of anything else; 409 `plan_drifted`, with `drift`, when the plan isn't what
+// would be made now; 409 `lifecycle_overlaps`, 409 `capacity_short`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -9980,7 +9984,7 @@ func (c *Client) RetryDeferred(ctx context.Context, tenantID TenantID, migration
 // GetMigrationDrift Hold a plan against what is so now
 //
 // Field by field. A plan that has drifted is refused, 409 `plan_drifted` with the same
-// `drift`, when it is approved, activated or run. 409 `migration_state` without a plan.
+// `drift`, when it is approved, activated or run. 404 `plan_not_found` without a plan.
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id}/drift (the `GetMigrationDrift` operationId).
 func (c *Client) GetMigrationDrift(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10014,7 +10018,8 @@ func (c *Client) GetMigrationEnvelope(ctx context.Context, tenantID TenantID, mi
 
 // PauseMigrationWithBody Pause a migration
 //
-// No pass commits from here on, and what was moved stays where it is. It ends the run.
+// No pass commits from here on, and what was moved stays where it is. It ends the run. Harmless
+// to repeat.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10033,7 +10038,8 @@ func (c *Client) PauseMigrationWithBody(ctx context.Context, tenantID TenantID, 
 
 // PauseMigration Pause a migration
 //
-// No pass commits from here on, and what was moved stays where it is. It ends the run.
+// No pass commits from here on, and what was moved stays where it is. It ends the run. Harmless
+// to repeat.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10184,10 +10190,10 @@ func (c *Client) RequalifyMigration(ctx context.Context, tenantID TenantID, migr
 
 // PreviewRequalificationWithBody Plan to carry a migration over to another build
 //
-// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
-// collection held. The plan stays but for build, rollback floor, qualification and when the
-// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
-// operator approves.
+// To this process's, by its qualification. The migration must be paused, stopped, drained or
+// verified, and every collection held. The plan stays but for build, rollback floor,
+// qualification and when the lifecycle rules were read. Nothing is changed by it; the answer's
+// `envelope_hash` is what another operator approves.
 //
 // 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
 // `plan_drifted`, with `drift`, where something else has changed than may.
@@ -10209,10 +10215,10 @@ func (c *Client) PreviewRequalificationWithBody(ctx context.Context, tenantID Te
 
 // PreviewRequalification Plan to carry a migration over to another build
 //
-// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
-// collection held. The plan stays but for build, rollback floor, qualification and when the
-// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
-// operator approves.
+// To this process's, by its qualification. The migration must be paused, stopped, drained or
+// verified, and every collection held. The plan stays but for build, rollback floor,
+// qualification and when the lifecycle rules were read. Nothing is changed by it; the answer's
+// `envelope_hash` is what another operator approves.
 //
 // 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
 // `plan_drifted`, with `drift`, where something else has changed than may.
@@ -10235,7 +10241,8 @@ func (c *Client) PreviewRequalification(ctx context.Context, tenantID TenantID, 
 // ResumeMigrationWithBody Let a paused or stopped migration go on
 //
 // Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
-// approved before: 409 `approval_missing`.
+// approved before: 409 `approval_missing`; 409 `requalification_under_way` until every
+// collection goes by the new plan. Harmless to repeat.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10255,7 +10262,8 @@ func (c *Client) ResumeMigrationWithBody(ctx context.Context, tenantID TenantID,
 // ResumeMigration Let a paused or stopped migration go on
 //
 // Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
-// approved before: 409 `approval_missing`.
+// approved before: 409 `approval_missing`; 409 `requalification_under_way` until every
+// collection goes by the new plan. Harmless to repeat.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -19080,8 +19088,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Counts that are older than an hour are taken again, which may take two minutes, and the
 	// answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
-	// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
-	// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+	// for the hash of anything else; 409 `plan_drifted`, with `drift`, when the plan isn't what
+	// would be made now; 409 `lifecycle_overlaps`, 409 `capacity_short`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -19097,8 +19105,8 @@ type ClientWithResponsesInterface interface {
 	//
 	// Counts that are older than an hour are taken again, which may take two minutes, and the
 	// answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
-	// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
-	// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+	// for the hash of anything else; 409 `plan_drifted`, with `drift`, when the plan isn't what
+	// would be made now; 409 `lifecycle_overlaps`, 409 `capacity_short`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -19171,7 +19179,7 @@ type ClientWithResponsesInterface interface {
 	// GetMigrationDriftWithResponse Hold a plan against what is so now
 	//
 	// Field by field. A plan that has drifted is refused, 409 `plan_drifted` with the same
-	// `drift`, when it is approved, activated or run. 409 `migration_state` without a plan.
+	// `drift`, when it is approved, activated or run. 404 `plan_not_found` without a plan.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19189,7 +19197,8 @@ type ClientWithResponsesInterface interface {
 
 	// PauseMigrationWithBodyWithResponse Pause a migration
 	//
-	// No pass commits from here on, and what was moved stays where it is. It ends the run.
+	// No pass commits from here on, and what was moved stays where it is. It ends the run. Harmless
+	// to repeat.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -19198,7 +19207,8 @@ type ClientWithResponsesInterface interface {
 
 	// PauseMigrationWithResponse Pause a migration
 	//
-	// No pass commits from here on, and what was moved stays where it is. It ends the run.
+	// No pass commits from here on, and what was moved stays where it is. It ends the run. Harmless
+	// to repeat.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -19283,10 +19293,10 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewRequalificationWithBodyWithResponse Plan to carry a migration over to another build
 	//
-	// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
-	// collection held. The plan stays but for build, rollback floor, qualification and when the
-	// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
-	// operator approves.
+	// To this process's, by its qualification. The migration must be paused, stopped, drained or
+	// verified, and every collection held. The plan stays but for build, rollback floor,
+	// qualification and when the lifecycle rules were read. Nothing is changed by it; the answer's
+	// `envelope_hash` is what another operator approves.
 	//
 	// 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
 	// `plan_drifted`, with `drift`, where something else has changed than may.
@@ -19298,10 +19308,10 @@ type ClientWithResponsesInterface interface {
 
 	// PreviewRequalificationWithResponse Plan to carry a migration over to another build
 	//
-	// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
-	// collection held. The plan stays but for build, rollback floor, qualification and when the
-	// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
-	// operator approves.
+	// To this process's, by its qualification. The migration must be paused, stopped, drained or
+	// verified, and every collection held. The plan stays but for build, rollback floor,
+	// qualification and when the lifecycle rules were read. Nothing is changed by it; the answer's
+	// `envelope_hash` is what another operator approves.
 	//
 	// 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
 	// `plan_drifted`, with `drift`, where something else has changed than may.
@@ -19314,7 +19324,8 @@ type ClientWithResponsesInterface interface {
 	// ResumeMigrationWithBodyWithResponse Let a paused or stopped migration go on
 	//
 	// Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
-	// approved before: 409 `approval_missing`.
+	// approved before: 409 `approval_missing`; 409 `requalification_under_way` until every
+	// collection goes by the new plan. Harmless to repeat.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -19324,7 +19335,8 @@ type ClientWithResponsesInterface interface {
 	// ResumeMigrationWithResponse Let a paused or stopped migration go on
 	//
 	// Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
-	// approved before: 409 `approval_missing`.
+	// approved before: 409 `approval_missing`; 409 `requalification_under_way` until every
+	// collection goes by the new plan. Harmless to repeat.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -29389,8 +29401,8 @@ func (c *ClientWithResponses) ActivateMigrationWithResponse(ctx context.Context,
 //
 // Counts that are older than an hour are taken again, which may take two minutes, and the
 // answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
-// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
-// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+// for the hash of anything else; 409 `plan_drifted`, with `drift`, when the plan isn't what
+// would be made now; 409 `lifecycle_overlaps`, 409 `capacity_short`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -29412,8 +29424,8 @@ func (c *ClientWithResponses) ApproveMigrationWithBodyWithResponse(ctx context.C
 //
 // Counts that are older than an hour are taken again, which may take two minutes, and the
 // answer is 409 `counts_refreshed`: look at them, and approve again. 409 `plan_hash_differs`
-// for another plan than the present one, 404 `plan_not_found` for what is no envelope of the
-// migration; 409 `plan_drifted`, with `drift`, when the plan isn't what would be made now.
+// for the hash of anything else; 409 `plan_drifted`, with `drift`, when the plan isn't what
+// would be made now; 409 `lifecycle_overlaps`, 409 `capacity_short`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -29528,7 +29540,7 @@ func (c *ClientWithResponses) RetryDeferredWithResponse(ctx context.Context, ten
 // GetMigrationDriftWithResponse Hold a plan against what is so now
 //
 // Field by field. A plan that has drifted is refused, 409 `plan_drifted` with the same
-// `drift`, when it is approved, activated or run. 409 `migration_state` without a plan.
+// `drift`, when it is approved, activated or run. 404 `plan_not_found` without a plan.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -29558,7 +29570,8 @@ func (c *ClientWithResponses) GetMigrationEnvelopeWithResponse(ctx context.Conte
 
 // PauseMigrationWithBodyWithResponse Pause a migration
 //
-// No pass commits from here on, and what was moved stays where it is. It ends the run.
+// No pass commits from here on, and what was moved stays where it is. It ends the run. Harmless
+// to repeat.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -29573,7 +29586,8 @@ func (c *ClientWithResponses) PauseMigrationWithBodyWithResponse(ctx context.Con
 
 // PauseMigrationWithResponse Pause a migration
 //
-// No pass commits from here on, and what was moved stays where it is. It ends the run.
+// No pass commits from here on, and what was moved stays where it is. It ends the run. Harmless
+// to repeat.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -29700,10 +29714,10 @@ func (c *ClientWithResponses) RequalifyMigrationWithResponse(ctx context.Context
 
 // PreviewRequalificationWithBodyWithResponse Plan to carry a migration over to another build
 //
-// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
-// collection held. The plan stays but for build, rollback floor, qualification and when the
-// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
-// operator approves.
+// To this process's, by its qualification. The migration must be paused, stopped, drained or
+// verified, and every collection held. The plan stays but for build, rollback floor,
+// qualification and when the lifecycle rules were read. Nothing is changed by it; the answer's
+// `envelope_hash` is what another operator approves.
 //
 // 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
 // `plan_drifted`, with `drift`, where something else has changed than may.
@@ -29721,10 +29735,10 @@ func (c *ClientWithResponses) PreviewRequalificationWithBodyWithResponse(ctx con
 
 // PreviewRequalificationWithResponse Plan to carry a migration over to another build
 //
-// To this process's, by its qualification. The migration must be paused, stopped, drained or verified, and every
-// collection held. The plan stays but for build, rollback floor, qualification and when the
-// lifecycle rules were read. Nothing is changed by it; the answer's `envelope_hash` is what
-// operator approves.
+// To this process's, by its qualification. The migration must be paused, stopped, drained or
+// verified, and every collection held. The plan stays but for build, rollback floor,
+// qualification and when the lifecycle rules were read. Nothing is changed by it; the answer's
+// `envelope_hash` is what another operator approves.
 //
 // 409 `build_same` in a process of the plan's own build; 409 `checkpoints_not_held`; 409
 // `plan_drifted`, with `drift`, where something else has changed than may.
@@ -29743,7 +29757,8 @@ func (c *ClientWithResponses) PreviewRequalificationWithResponse(ctx context.Con
 // ResumeMigrationWithBodyWithResponse Let a paused or stopped migration go on
 //
 // Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
-// approved before: 409 `approval_missing`.
+// approved before: 409 `approval_missing`; 409 `requalification_under_way` until every
+// collection goes by the new plan. Harmless to repeat.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -29759,7 +29774,8 @@ func (c *ClientWithResponses) ResumeMigrationWithBodyWithResponse(ctx context.Co
 // ResumeMigrationWithResponse Let a paused or stopped migration go on
 //
 // Bodies are moved by the next run, which has to be asked for. One that is stopped has to be
-// approved before: 409 `approval_missing`.
+// approved before: 409 `approval_missing`; 409 `requalification_under_way` until every
+// collection goes by the new plan. Harmless to repeat.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -13,6 +13,7 @@ var creating = map[string]bool{
 	"clients":       true,
 	"devices":       true,
 	"email-changes": true,
+	"migrations":    true,
 	"operators":     true,
 	"principals":    true,
 	"snapshots":     true,
@@ -48,6 +49,20 @@ var named = map[string]bool{
 	"publish":   true,
 }
 
+// finishing are the last words of the paths at which a POST that comes again finishes
+// what was begun, and changes nothing more. They are acts on a migration, by the hash
+// that they name, and a tenant's resumption.
+var finishing = map[string]bool{
+	"abort":     true,
+	"activate":  true,
+	"caps":      true,
+	"close":     true,
+	"pause":     true,
+	"requalify": true,
+	"resume":    true,
+	"retry":     true,
+}
+
 // importing is where a line that is sent again finds what it made, by its key.
 const importing = "accounts/import"
 
@@ -56,7 +71,8 @@ func creates(request *http.Request) bool {
 }
 
 // repeatable tells whether the request may be sent again after an answer was
-// lost: it reads, it settles, it creates under a key or under keys, or it is named.
+// lost: it reads, it settles, it finishes, it creates under a key or under keys, or it
+// is named.
 // What is put has an operation id, or says how things are to be.
 func repeatable(request *http.Request) bool {
 	switch request.Method {
@@ -67,7 +83,7 @@ func repeatable(request *http.Request) bool {
 	case http.MethodPost:
 		parent, word := path.Split(request.URL.Path)
 		end := path.Base(parent) + "/" + word
-		return reading[end] || settling[end] || end == importing || creating[word] || named[word]
+		return reading[end] || settling[end] || end == importing || creating[word] || named[word] || finishing[word]
 	default:
 		return false
 	}

@@ -57,9 +57,11 @@ func TestRepeatable_NamesOperationsThatThereAre(t *testing.T) {
 	for end := range there {
 		words[path.Base(end)] = true
 	}
-	for word := range named {
-		if !words[word] {
-			t.Errorf("no operation is at …/%s", word)
+	for _, ends := range []map[string]bool{named, finishing} {
+		for word := range ends {
+			if !words[word] {
+				t.Errorf("no operation is at …/%s", word)
+			}
 		}
 	}
 	for _, ends := range []map[string]bool{reading, settling, {importing: true}} {

@@ -113,7 +113,7 @@ func TestOperations_RepeatableOnes(t *testing.T) {
 	}
 	want := map[string]bool{
 		"putCollection": true, "putRecord": true, "publishRecords": true, "claimBatch": true, "heartbeatBatch": true, "completeBatch": true,
-		"activateMigration": true, "requalifyMigration": true, "endVerification": true, "closeMigration": true, "retryDeferred": true,
+		"activateMigration": true, "pauseMigration": true, "resumeMigration": true, "abortMigration": true, "lowerMigrationCaps": true, "requalifyMigration": true, "endVerification": true, "closeMigration": true, "retryDeferred": true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("repeatable operations (-want +got):\n%s", diff)

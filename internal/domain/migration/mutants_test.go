@@ -46,7 +46,7 @@ var mutants = []testkit.Mutant{
 	{Guard: "the look at what is left", Tests: "TestRun_ARowBehind", Edits: []testkit.Edit{
 		in("walk.go", "case !left:", "case true:"),
 	}},
-	{Guard: "the sound body, before it is moved", Tests: "TestRun_ACorruptRow", Edits: []testkit.Edit{
+	{Guard: "the sound body, before it is moved", Tests: "TestWalk_DefersWhatIsNot", Edits: []testkit.Edit{
 		{File: "internal/domain/record/defect.go", Old: "case inSQL && DigestOf(s.Body) != s.Digest:", New: "case false:"},
 	}},
 	{Guard: "one plan for a collection", Tests: "TestActivate_TwoPlans", Edits: []testkit.Edit{

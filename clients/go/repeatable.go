@@ -71,9 +71,8 @@ func creates(request *http.Request) bool {
 }
 
 // repeatable tells whether the request may be sent again after an answer was
-// lost: it reads, it settles, it finishes, it creates under a key or under keys, or it
-// is named.
-// What is put has an operation id, or says how things are to be.
+// lost: it reads, it settles, it finishes, it creates under a key or under keys, or
+// it is named. What is put has an operation id, or says how things are to be.
 func repeatable(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodGet, http.MethodPut:

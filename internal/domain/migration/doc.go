@@ -24,7 +24,7 @@
 // (state.go) and revision are compared by each transition (transition.go), which is
 // kept with who made it. A request (request.go) gets a plan (preview.go, packet.go,
 // observations.go), which another operator approves (approve.go); an activation
-// (activate.go) uses that up; runs (run.go) are worked in shifts (work.go); and
+// (activate.go) uses that up; runs (run.go) are worked in shifts (work.go, workend.go); and
 // what ends well is verified (verify.go, scrub.go) and closed (close.go). What fails
 // is put into one of a few categories (failure.go) and stops it for a review
 // (pause.go). While it is held another build may take it over (requalify.go). The

@@ -54,7 +54,7 @@ var mutants = []testkit.Mutant{
 		in("accept.go", " WHERE m.closed_at IS NOT NULL`", "`"),
 	}},
 	{Guard: "the end of a run, behind an error", Tests: "TestRequalify_APass", Edits: []testkit.Edit{
-		in("work.go", "== nil && !w.run.EndedAt.IsZero():", "== nil && false:"),
+		in("workend.go", "== nil && !w.run.EndedAt.IsZero():", "== nil && false:"),
 	}},
 	{Guard: "the tries before a shift", Tests: "TestRun_AShiftThatFindsALock", Edits: []testkit.Edit{
 		in("work.go", "if !passing(err) || tries == maxRetries || ctx.Err() != nil {", "if true {"),

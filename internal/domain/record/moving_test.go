@@ -44,11 +44,11 @@ BEGIN
     END LOOP;
 END $$`
 
-// R24: whoever reads while sections move from SQL into the store, ten thousand
-// times, finds each in one of the two, and its body.
 // enoughReads is how often each way of reading must have come between moves.
 const enoughReads = 20
 
+// R24: whoever reads while sections move from SQL into the store, ten thousand
+// times, finds each in one of the two, and its body.
 func TestReaders_WhileSectionsMove_SeeEachInOnePlace(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t, FormatStore)

@@ -85,15 +85,15 @@ func TestWorker_WhoeverIsKilledInARun_CallersAreToldTheSame(t *testing.T) {
 }
 
 // kills is how many workers are killed: one at each place, or as many as
-// HOLDFAST_TEST_KILLS says.
+// HOLDFAST_TEST_WORKER_KILLS says.
 func kills(t *testing.T) int {
-	text := os.Getenv("HOLDFAST_TEST_KILLS")
+	text := os.Getenv("HOLDFAST_TEST_WORKER_KILLS")
 	if text == "" {
 		return 4
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		t.Fatalf("HOLDFAST_TEST_KILLS is %q", text)
+		t.Fatalf("HOLDFAST_TEST_WORKER_KILLS is %q", text)
 	}
 	return n
 }

@@ -26,15 +26,15 @@ var schedules = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) event {
 }), 6, 12)
 
 // scheduled is how many schedules are drawn: some, or as many as
-// HOLDFAST_TEST_HISTORIES says.
+// HOLDFAST_TEST_SCHEDULES says.
 func scheduled(t *testing.T) int {
-	text := os.Getenv("HOLDFAST_TEST_HISTORIES")
+	text := os.Getenv("HOLDFAST_TEST_SCHEDULES")
 	if text == "" {
 		return 12
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		t.Fatalf("HOLDFAST_TEST_HISTORIES is %q", text)
+		t.Fatalf("HOLDFAST_TEST_SCHEDULES is %q", text)
 	}
 	return n
 }

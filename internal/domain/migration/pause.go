@@ -2,7 +2,6 @@ package migration
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -161,6 +160,3 @@ func (s *Service) stop(ctx context.Context, tenant domain.TenantID, id domain.Mi
 	}
 	return m, err
 }
-
-// pace is how often a worker looks whether its run may go on.
-const pace = time.Second

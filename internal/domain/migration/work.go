@@ -133,6 +133,9 @@ func (w *shift) ready(ctx context.Context) error {
 	return err
 }
 
+// pace is how often a worker looks whether its run may go on.
+const pace = time.Second
+
 // may tells a walk whether another pass may begin, and within which caps. It looks
 // each second whether the run is over, and at the caps.
 func (w *shift) may(ctx context.Context) (record.Caps, bool) {

@@ -154,11 +154,7 @@ func openNumbers(ctx context.Context, db *pgxpool.Pool, numbers []domain.Number)
 		if _, err := tx.Exec(ctx, `SELECT enter_operator()`); err != nil {
 			return err
 		}
-		signed := make([]int16, len(numbers))
-		for i, n := range numbers {
-			signed[i] = int16(n)
-		}
-		_, err := tx.Exec(ctx, sqlOpenNumbers, signed)
+		_, err := tx.Exec(ctx, sqlOpenNumbers, signed(numbers))
 		return err
 	})
 }

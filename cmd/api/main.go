@@ -1,6 +1,6 @@
 // Command api serves the API. It reads its configuration from the environment,
 // says on standard output where it listens once it is ready, and drains on
-// SIGTERM or an interrupt.
+// SIGTERM or an interrupt. With --version it only names its build.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
 // gcPercent is GOGC, and memoryLimit GOMEMLIMIT in bytes, unless the environment
@@ -25,6 +26,10 @@ const (
 )
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "--version" {
+		fmt.Println("api", telemetry.Build())
+		return
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

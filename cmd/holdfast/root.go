@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
 // run executes one command line and gives the process's exit code.
@@ -36,11 +38,13 @@ func newRoot(environ []string) *cobra.Command {
 		Use:           "holdfast",
 		Short:         "The operator's command line of Holdfast",
 		Long:          "The operator's command line of Holdfast.\n\n" + exitCodes,
+		Version:       telemetry.Build(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate("holdfast {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newSchema(environ), newBench(environ), newQualify(environ))
+	root.AddCommand(newSchema(environ), newBench(environ), newQualify(environ), newVersion(), newProbe())
 	api := &remote{environ: environ}
 	root.AddCommand(newTenant(api), newPrincipal(api), newKey(api), newClient(api), newOperator(api), newToken(api), newIdentity(api), newLease(api), newJournal(api), newRecord(api),
 		newMigration(api), newQualification(api), newDeployments(api))

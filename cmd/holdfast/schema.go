@@ -23,7 +23,7 @@ func newSchema(environ []string) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newSchemaUp(environ), newSchemaStatus(environ))
+	command.AddCommand(newSchemaUp(environ), newSchemaStatus(environ), newSchemaFloor(environ))
 	return command
 }
 

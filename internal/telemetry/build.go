@@ -1,6 +1,13 @@
 package telemetry
 
-import "runtime/debug"
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
 
 // Build names the build that runs: the commit, in full, with "-dirty" behind it
 // where files had been changed since. Binaries of one commit have the same name,
@@ -37,4 +44,18 @@ func buildOf(info *debug.BuildInfo) string {
 	default:
 		return "(devel)"
 	}
+}
+
+// tellBuild reports the build as a metric that is always 1, so that a graph can
+// show when which build came.
+func tellBuild(meters metric.MeterProvider, version string) error {
+	labels := metric.WithAttributeSet(attribute.NewSet(
+		attribute.String("version", version), attribute.String("go.version", runtime.Version())))
+	_, err := meters.Meter("github.com/holdfast-dev/holdfast/internal/telemetry").Int64ObservableGauge("holdfast.build.info",
+		metric.WithDescription("Always 1; its labels name the build that runs."),
+		metric.WithInt64Callback(func(_ context.Context, to metric.Int64Observer) error {
+			to.Observe(1, labels)
+			return nil
+		}))
+	return err
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // startMetrics sets t.Meters and t.Metrics.
-func (t *Telemetry) startMetrics(res *resource.Resource) error {
+func (t *Telemetry) startMetrics(res *resource.Resource, version string) error {
 	if disabled() {
 		t.Meters = noop.NewMeterProvider()
 		t.Metrics = http.NotFoundHandler()
@@ -37,6 +37,9 @@ func (t *Telemetry) startMetrics(res *resource.Resource) error {
 		sdkmetric.WithView(riverView),
 	)
 	t.Meters = provider
+	if err := tellBuild(provider, version); err != nil {
+		return err
+	}
 	t.Metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog:      slog.NewLogLogger(t.Log.Handler(), slog.LevelWarn),
 		ErrorHandling: promhttp.ContinueOnError, // what can be told is told

@@ -58,7 +58,7 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	if err := t.startTraces(ctx, res); err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	if err := t.startMetrics(res); err != nil {
+	if err := t.startMetrics(res, o.Version); err != nil {
 		return nil, errors.Join(fmt.Errorf("metrics: %w", err), t.Shutdown(ctx))
 	}
 	t.setProcessWide()

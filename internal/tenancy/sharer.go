@@ -41,6 +41,7 @@ const (
 type Sharer[D any] struct {
 	name   string
 	tracer trace.Tracer
+	shared sharedMetric
 	limits Limits[D]
 	decide func(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions []*D) error
 
@@ -70,10 +71,10 @@ type pending[D any] struct {
 }
 
 // NewSharer makes a sharer whose transactions are made by decide. The name is
-// its span's.
+// its span's, and one of few: it is a label of its metric.
 func NewSharer[D any](name string, tracer trace.Tracer,
 	decide func(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions []*D) error) *Sharer[D] {
-	return &Sharer[D]{name: name, tracer: tracer, limits: Limits[D]{UnderWay: maxUnderWay, Patience: patience}, decide: decide, queues: map[queueKey]*queue[D]{}}
+	return &Sharer[D]{name: name, tracer: tracer, shared: newSharedMetric(name), limits: Limits[D]{UnderWay: maxUnderWay, Patience: patience}, decide: decide, queues: map[queueKey]*queue[D]{}}
 }
 
 // Limits bound the transactions of one tenant on one database.
@@ -270,16 +271,16 @@ func (s *Sharer[D]) share(key queueKey, batch []*pending[D]) error {
 	ctx, span := s.tracer.Start(ctx, s.name, trace.WithLinks(links...))
 	defer span.End()
 	if span.IsRecording() {
-		span.SetAttributes(attribute.Int("holdfast.decisions", len(batch)), attribute.String("holdfast.database", key.db.Name))
+		span.SetAttributes(attribute.Int("holdfast.decisions", len(batch)), attribute.String("holdfast.database", key.db.Name),
+			attribute.String("holdfast.tenant_id", key.tenant.String()))
 	}
 
 	decisions := make([]*D, len(batch))
 	for i, p := range batch {
 		decisions[i] = p.decision
 	}
+	s.shared.flushed(ctx, len(batch))
 	err := s.decide(ctx, key.db, key.tenant, decisions)
-	if err != nil {
-		span.RecordError(err)
-	}
+	markFailed(span, err)
 	return err
 }

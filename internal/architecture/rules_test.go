@@ -40,11 +40,16 @@ var rules = []rule{
 	// What is hashed and approved is canonical JSON.
 	{"internal/domain/migration/...", domainBase("internal/domain/migration/...", "internal/domain/record"), append([]string{"github.com/go-json-experiment/json/..."}, domainLibraries...)},
 
+	{"internal/domain/purge", domainBase(), domainLibraries},
+
 	{"internal/tenancy/...", []string{"internal/domain", "internal/postgres"}, nil},
+	// What is hashed is canonical JSON.
+	{"internal/audit", []string{"internal/domain"}, []string{"github.com/go-json-experiment/json/...", "github.com/jackc/pgx/v5"}},
 	{"internal/postgres", []string{"internal/domain", "db/migrations"}, nil},
 	{"internal/objectstore/...", []string{"internal/domain"}, nil},
 	{"internal/telemetry", nothing, nil},
 	{"internal/config", []string{"internal/domain", "internal/postgres", "internal/objectstore"}, nil},
+	{"internal/fleet", []string{"internal/domain", "internal/postgres"}, nil},
 	{"internal/schema", []string{"internal/domain", "internal/postgres", "internal/jobs/riverschema"}, nil},
 
 	{"internal/jobs/riverschema", []string{"internal/postgres"}, nil},
@@ -82,7 +87,7 @@ func domainBase(more ...string) []string {
 
 // outer is what the packages around the domain may import of this module.
 func outer(more ...string) []string {
-	return append([]string{"internal/domain/...", "internal/tenancy", "internal/postgres", "internal/telemetry"}, more...)
+	return append([]string{"internal/domain/...", "internal/tenancy", "internal/audit", "internal/postgres", "internal/telemetry"}, more...)
 }
 
 // A restriction names who alone may import something.

@@ -61,7 +61,7 @@ func grantProblem(refused *tenancy.GrantError) *problem {
 	switch refused.Code {
 	case tenancy.GrantInvalidClient:
 		p.status, p.challenge = http.StatusUnauthorized, challengeBasic
-	case tenancy.GrantTenantSuspended:
+	case tenancy.GrantTenantSuspended, tenancy.GrantTenantDeleting:
 		p.status = http.StatusForbidden
 	}
 	return p

@@ -14,7 +14,7 @@ import (
 // Authenticate tells who holds the token.
 //
 // Errors: unauthenticated token_missing, token_invalid, token_expired,
-// token_revoked; forbidden tenant_suspended; unavailable auth_unavailable when
+// token_revoked; forbidden tenant_suspended, tenant_deleting; unavailable auth_unavailable when
 // revocations could not be read for 30 s, or database_unavailable.
 func (t *Tokens) Authenticate(ctx context.Context, token string) (Scope, error) {
 	if token == "" {
@@ -40,11 +40,8 @@ func (t *Tokens) Authenticate(ctx context.Context, token string) (Scope, error) 
 	if err != nil {
 		return Scope{}, err
 	}
-	if tenant.gone() {
-		return Scope{}, errTokenRevoked()
-	}
-	if tenant.state == TenantSuspended {
-		return Scope{}, errTenantSuspended()
+	if err := admit(tenant.state); err != nil {
+		return Scope{}, err
 	}
 	h.scope.Settings = tenant.settings
 	return h.scope, nil
@@ -74,7 +71,7 @@ type knownTenant struct {
 	sequence int64
 }
 
-func (t knownTenant) gone() bool { return t.state == "" }
+func (t knownTenant) gone() bool { return t.state == "" || t.state == TenantPurged }
 
 const sqlKnownTenant = `SELECT state, handle_policy, id_key FROM tenants WHERE tenant_id = $1`
 
@@ -106,4 +103,8 @@ func errTokenRevoked() error {
 
 func errTenantSuspended() error {
 	return domain.Forbidden("tenant_suspended", "The tenant is suspended. Ask its operator to resume it.")
+}
+
+func errTenantDeleting() error {
+	return domain.Forbidden("tenant_deleting", "The tenant is being deleted. Its operator can call that off until its grace is over.")
 }

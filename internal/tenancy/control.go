@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -34,12 +35,24 @@ func NewStore(control *pgxpool.Pool, gates TenantGates, keys *ServerKeys, now fu
 	return &Store{control: control, gates: gates, keys: keys, now: now}
 }
 
-const sqlEnterControl = `SELECT enter_control($1)`
+// The first is for what reads, and for what is the operators'. The second holds the
+// tenant's state, and refuses what a purge would miss.
+const (
+	sqlEnterControl      = `SELECT enter_control($1)`
+	sqlEnterControlWrite = `SELECT enter_control_write($1)`
+)
 
 // controlTx runs fn in a transaction of the control database whose row-level
 // security shows the tenant's rows only; with Operators, the operators' rows
 // and the list of tenants.
 func (s *Store) controlTx(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error {
+	ctx, span := startTx(ctx, tenant, controlName, "")
+	err := s.runControl(ctx, tenant, fn)
+	endTx(span, err)
+	return err
+}
+
+func (s *Store) runControl(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error {
 	tx, err := s.beginControl(ctx, tenant, pgx.ReadWrite)
 	if err != nil {
 		return postgres.Classify(err)
@@ -57,6 +70,13 @@ func (s *Store) controlTx(ctx context.Context, tenant domain.TenantID, fn func(p
 
 // controlRead is controlTx for what writes nothing.
 func (s *Store) controlRead(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error {
+	ctx, span := startTx(ctx, tenant, controlName, "")
+	err := s.readControl(ctx, tenant, fn)
+	endTx(span, err)
+	return err
+}
+
+func (s *Store) readControl(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error {
 	tx, err := s.beginControl(ctx, tenant, pgx.ReadOnly)
 	if err != nil {
 		return postgres.Classify(err)
@@ -70,11 +90,24 @@ func (s *Store) beginControl(ctx context.Context, tenant domain.TenantID, mode p
 	if err != nil {
 		return nil, err
 	}
-	if _, err := tx.Exec(ctx, sqlEnterControl, tenant); err != nil {
+	enter := sqlEnterControl
+	if mode == pgx.ReadWrite && tenant != Operators {
+		enter = sqlEnterControlWrite
+	}
+	if _, err := tx.Exec(ctx, enter, tenant); err != nil {
 		rollback(ctx, tx)
-		return nil, err
+		return nil, controlError(err)
 	}
 	return tx, nil
+}
+
+// controlError gives the refusal of enter_control_write its kind.
+func controlError(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "HF010" {
+		return errPurged()
+	}
+	return err
 }
 
 // rollback ends what did not commit, even for a caller that has gone, so that

@@ -13,7 +13,7 @@ import (
 
 // GateState is what every data database knows of a tenant.
 type GateState struct {
-	State         string // "open", "suspended", "closed"
+	State         string // "open", "suspended", "deleting", "purging", "closed"
 	Layout        string // how its keys are spread over numbers
 	IdentityState string // "open", "importing"
 	RecordFormat  int16  // of new collections: RecordsInSQL (0 is that too), RecordsInObjects

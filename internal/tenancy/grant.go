@@ -73,8 +73,8 @@ func (t *Tokens) Grant(ctx context.Context, request GrantRequest) (AccessToken, 
 	if err != nil {
 		return AccessToken{}, err
 	}
-	if c.tenantState == TenantSuspended {
-		return AccessToken{}, errGrantSuspended()
+	if err := admitGrant(c.tenantState); err != nil {
+		return AccessToken{}, err
 	}
 	if c.scope.Scopes, err = narrow(c.scope.Scopes, request.Scope); err != nil {
 		return AccessToken{}, err
@@ -107,8 +107,17 @@ func (t *Tokens) refusePublicClient(ctx context.Context, clientID string) error 
 	return &GrantError{GrantUnauthorizedClient, "A public client has no credentials: its grant_type is " + GrantTypeDeviceCode + " or " + GrantTypeRefreshToken + "."}
 }
 
-func errGrantSuspended() error {
-	return &GrantError{GrantTenantSuspended, "The tenant is suspended. Ask its operator to resume it."}
+// admitGrant refuses a tenant that is suspended or is being deleted. A purged one's
+// keys are gone.
+func admitGrant(state string) error {
+	switch state {
+	case TenantSuspended:
+		return &GrantError{GrantTenantSuspended, "The tenant is suspended. Ask its operator to resume it."}
+	case TenantDeleting, TenantPurging, TenantPurged:
+		return &GrantError{GrantTenantDeleting, "The tenant is being deleted. Its operator can call that off until its grace is over."}
+	default:
+		return nil
+	}
 }
 
 // keyHolder is a key that was shown with its secret.

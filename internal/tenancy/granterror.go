@@ -1,7 +1,7 @@
 package tenancy
 
 // The codes of a GrantError: those of RFC 6749, section 5.2, of RFC 8628,
-// section 3.5, and of RFC 7009, section 2.2.1, and one of ours.
+// section 3.5, and of RFC 7009, section 2.2.1, and two of ours.
 const (
 	GrantInvalidRequest       = "invalid_request"
 	GrantInvalidClient        = "invalid_client" // 401, with WWW-Authenticate: Basic
@@ -18,6 +18,7 @@ const (
 	GrantUnsupportedTokenType = "unsupported_token_type"
 
 	GrantTenantSuspended = "tenant_suspended" // 403
+	GrantTenantDeleting  = "tenant_deleting"  // 403
 )
 
 // GrantError is a refusal of the OAuth endpoints, in the words of their RFCs.

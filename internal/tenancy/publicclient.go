@@ -13,7 +13,8 @@ import (
 // known of it is remembered, and outdated within the poll once the client is
 // disabled or its tenant suspended.
 //
-// Errors: *GrantError invalid_client (unknown or disabled), tenant_suspended;
+// Errors: *GrantError invalid_client (unknown or disabled), tenant_suspended,
+// tenant_deleting;
 // unavailable auth_unavailable, database_unavailable.
 func (t *Tokens) PublicClient(ctx context.Context, clientID string) (Client, error) {
 	refused := &GrantError{GrantInvalidClient, "The client is not known, or it was disabled."}
@@ -27,8 +28,9 @@ func (t *Tokens) PublicClient(ctx context.Context, clientID string) (Client, err
 		return Client{}, refused
 	case err != nil:
 		return Client{}, err
-	case tenantState == TenantSuspended:
-		return Client{}, errGrantSuspended()
+	}
+	if err := admitGrant(tenantState); err != nil {
+		return Client{}, err
 	}
 	return c, nil
 }

@@ -6,7 +6,8 @@ package tenancy
 // since the process last read it, has no open gate, which is for the transaction to
 // find.
 //
-// Errors: unauthenticated token_expired, token_revoked; forbidden tenant_suspended;
+// Errors: unauthenticated token_expired, token_revoked; forbidden tenant_suspended,
+// tenant_deleting;
 // unavailable auth_unavailable. They are as Authenticate's.
 func (t *Tokens) StillValid(s Scope) error {
 	now := t.now()
@@ -22,8 +23,8 @@ func (t *Tokens) StillValid(s Scope) error {
 		return nil
 	}
 	tenant, found := t.tenants.GetIfPresent(s.Tenant)
-	if found && tenant.state == TenantSuspended && k.current(s.Tenant, tenant.sequence) {
-		return errTenantSuspended()
+	if found && k.current(s.Tenant, tenant.sequence) {
+		return admit(tenant.state)
 	}
 	return nil
 }

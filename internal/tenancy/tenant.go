@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
@@ -17,6 +18,9 @@ const (
 	TenantProvisioning = "provisioning" // made, and not yet open on every data database
 	TenantActive       = "active"
 	TenantSuspended    = "suspended" // its calls are refused until an operator resumes it
+	TenantDeleting     = "deleting"  // its calls are refused, and when its grace is over it is purged
+	TenantPurging      = "purging"   // what it had is being deleted, and nothing leads back
+	TenantPurged       = "purged"    // a tombstone
 )
 
 // Tenant is a customer. Revision grows by one with every change and is the
@@ -29,17 +33,25 @@ type Tenant struct {
 	IdentityState string // IdentityOpen, IdentityImporting
 	HandlePolicy  string // "ascii", "unicode"
 	RecordFormat  int16  // of new collections: RecordsInSQL, RecordsInObjects
+	Hold          *Hold  // nil for a tenant that may be purged
 	Revision      int64
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 }
 
-const tenantColumns = `tenant_id, name, state, layout, identity_state, handle_policy, record_format, revision, created_at, updated_at`
+const tenantColumns = `tenant_id, name, state, layout, identity_state, handle_policy, record_format, revision, created_at, updated_at,
+       hold_reason, held_by, held_at`
 
 func scanTenant(row pgx.CollectableRow) (Tenant, error) {
 	var t Tenant
-	err := row.Scan(&t.ID, &t.Name, &t.State, &t.Layout, &t.IdentityState, &t.HandlePolicy, &t.RecordFormat, &t.Revision, &t.CreatedAt, &t.UpdatedAt)
+	var hold Hold
+	err := row.Scan(&t.ID, &t.Name, &t.State, &t.Layout, &t.IdentityState, &t.HandlePolicy, &t.RecordFormat, &t.Revision, &t.CreatedAt, &t.UpdatedAt,
+		(*zeronull.Text)(&hold.Reason), (*zeronull.Text)(&hold.By), (*zeronull.Timestamptz)(&hold.At))
 	t.CreatedAt, t.UpdatedAt = t.CreatedAt.UTC(), t.UpdatedAt.UTC()
+	if !hold.At.IsZero() {
+		hold.At = hold.At.UTC()
+		t.Hold = &hold
+	}
 	return t, err
 }
 
@@ -175,10 +187,15 @@ const sqlTenant = `SELECT ` + tenantColumns + ` FROM tenants WHERE tenant_id = $
 func tenantTx(ctx context.Context, tx pgx.Tx, id domain.TenantID) (Tenant, error) {
 	rows, _ := tx.Query(ctx, sqlTenant, id)
 	t, err := pgx.CollectExactlyOneRow(rows, scanTenant)
+	return t, noTenant(err)
+}
+
+// noTenant says what is missing where a row is.
+func noTenant(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Tenant{}, domain.NotFound("tenant_not_found", "There is no tenant of that id.")
+		return domain.NotFound("tenant_not_found", "There is no tenant of that id.")
 	}
-	return t, err
+	return err
 }
 
 const sqlTenants = `SELECT ` + tenantColumns + ` FROM tenants WHERE name > $1 ORDER BY name LIMIT $2`

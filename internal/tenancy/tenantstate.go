@@ -16,8 +16,9 @@ import (
 // SuspendTenant refuses the tenant's calls, on every process, until it is
 // resumed. Suspending a suspended tenant changes nothing.
 //
-// Errors: forbidden; not found tenant_not_found; conflict tenant_provisioning;
-// unavailable; outcome unknown. Whoever gets one of the last two repeats it.
+// Errors: forbidden; not found tenant_not_found; conflict tenant_provisioning,
+// tenant_deleting, tenant_purged; unavailable; outcome unknown. Whoever gets one of
+// the last two repeats it.
 func (s *Store) SuspendTenant(ctx context.Context, caller Scope, id domain.TenantID) (Tenant, error) {
 	if err := demand(caller, OperatorTenants); err != nil {
 		return Tenant{}, err
@@ -28,6 +29,9 @@ func (s *Store) SuspendTenant(ctx context.Context, caller Scope, id domain.Tenan
 	}
 	if t.State == TenantProvisioning {
 		return Tenant{}, errProvisioning()
+	}
+	if err := demandStanding(t); err != nil {
+		return Tenant{}, err
 	}
 	// A crash here leaves the tenant's gates open: tokens are refused, requests
 	// that were admitted go on, and a retry closes the gates.
@@ -42,6 +46,9 @@ func (s *Store) ResumeTenant(ctx context.Context, caller Scope, id domain.Tenant
 		return Tenant{}, err
 	}
 	t, err := s.moveTenant(ctx, id, TenantSuspended, TenantActive)
+	if err == nil {
+		err = demandStanding(t)
+	}
 	if err != nil {
 		return Tenant{}, err
 	}
@@ -62,11 +69,24 @@ func (s *Store) openTenant(ctx context.Context, t Tenant) (Tenant, error) {
 // gate knows the revision of the row that it follows and never goes back, so it
 // doesn't matter who comes last.
 func (s *Store) settleGates(ctx context.Context, t Tenant) (Tenant, error) {
-	gate := GateState{State: "open", Layout: t.Layout, IdentityState: t.IdentityState, RecordFormat: t.RecordFormat, Revision: t.Revision}
-	if t.State == TenantSuspended {
-		gate.State = "suspended"
+	return t, s.gates.Set(ctx, t.ID, GateState{
+		State: t.gate(), Layout: t.Layout, IdentityState: t.IdentityState, RecordFormat: t.RecordFormat, Revision: t.Revision,
+	})
+}
+
+// gate is the state that the tenant's gates are to have. A hold closes those of a
+// tenant that is being purged: when they are closed, no pass is under way any more.
+func (t Tenant) gate() string {
+	switch {
+	case t.State == TenantSuspended, t.State == TenantDeleting:
+		return t.State
+	case t.State == TenantPurging && t.Hold == nil:
+		return t.State
+	case t.State == TenantPurging, t.State == TenantPurged:
+		return "closed"
+	default:
+		return "open"
 	}
-	return t, s.gates.Set(ctx, t.ID, gate)
 }
 
 const sqlMoveTenant = `
@@ -95,4 +115,36 @@ func (s *Store) moveTenant(ctx context.Context, id domain.TenantID, from, to str
 func errProvisioning() error {
 	return domain.Conflict("tenant_provisioning",
 		"The tenant is still being made. Repeat its creation with the same Idempotency-Key, or resume it.")
+}
+
+// demandStanding refuses a tenant whose deletion has begun.
+func demandStanding(t Tenant) error {
+	switch t.State {
+	case TenantDeleting:
+		return domain.Conflict("tenant_deleting", "The tenant is being deleted. Call that off first.")
+	case TenantPurging, TenantPurged:
+		return errPurged()
+	default:
+		return nil
+	}
+}
+
+// errPurged refuses to an operator what would change a tenant that is purged.
+func errPurged() error {
+	return domain.Conflict("tenant_purged", "The tenant is being purged, or has been. Nothing of it can be changed any more.")
+}
+
+// admit tells whether a tenant of that state may call: nil, or why not. A purged one
+// has no keys, so whoever comes with a token bought it before.
+func admit(state string) error {
+	switch state {
+	case TenantSuspended:
+		return errTenantSuspended()
+	case TenantDeleting, TenantPurging:
+		return errTenantDeleting()
+	case "", TenantPurged:
+		return errTokenRevoked()
+	default:
+		return nil
+	}
 }

@@ -21,7 +21,8 @@ type Purpose string
 const (
 	Serve    Purpose = "serve"    // reads and writes of an open tenant
 	Maintain Purpose = "maintain" // imports, sweeps and cleanup, whether its namespace is open or still importing
-	Export   Purpose = "export"   // reads; of a suspended tenant too
+	Export   Purpose = "export"   // reads; of a suspended tenant too, and of one that is being deleted
+	Purge    Purpose = "purge"    // deletes all that a tenant has, whose grace is over
 	Move     Purpose = "move"     // numbers that are closed
 )
 
@@ -74,6 +75,13 @@ type Tx struct {
 // database can't be reached or is too busy, outcome unknown when the connection
 // was lost on a commit that wrote.
 func Run(ctx context.Context, db *postgres.Database, entry Entry, fn func(ctx context.Context, tx *Tx) error) error {
+	ctx, span := startTx(ctx, entry.Tenant, db.Name, entry.Purpose)
+	err := run(ctx, db, entry, fn)
+	endTx(span, err)
+	return err
+}
+
+func run(ctx context.Context, db *postgres.Database, entry Entry, fn func(ctx context.Context, tx *Tx) error) error {
 	conn, err := db.Pool.Acquire(ctx)
 	if err != nil {
 		return postgres.Classify(err)
@@ -189,6 +197,8 @@ func gateError(err error) error {
 	case "HF007":
 		return domain.Forbidden("namespace_importing",
 			"The tenant's namespace is still being imported. It opens when its operator has verified the import.").Because(pg)
+	case "HF009":
+		return domain.Forbidden("tenant_deleting", "The tenant is being deleted. Its operator can call that off until its grace is over.").Because(pg)
 	default:
 		return err
 	}

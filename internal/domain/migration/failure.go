@@ -64,7 +64,7 @@ func categoryOf(err error) string {
 		return BuildDiffers
 	case "database_unavailable", "database_busy", "partition_unavailable":
 		return DatabaseUnavailable
-	case "tenant_suspended", "tenant_closed":
+	case "tenant_suspended", "tenant_closed", "tenant_deleting", "tenant_purged":
 		return TenantClosed
 	}
 	return Internal

@@ -1,0 +1,74 @@
+package tenancy
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+const (
+	sqlApproveDeletion = `
+UPDATE tenant_deletions SET approver_id = $2, approver = $3, approved_at = $4, former_state = $5, purge_after = $6
+ WHERE tenant_id = $1 AND approver_id IS NULL`
+
+	sqlSetTenantState = `
+UPDATE tenants SET state = $2, revision = revision + 1, updated_at = $3 WHERE tenant_id = $1
+RETURNING ` + tenantColumns
+)
+
+// ApproveDeletion begins the grace of a deletion that another operator asked for:
+// the tenant's calls are refused from now on, and when DeletionGrace is over it is
+// purged. Names tell operators apart, since one may have several keys. Approving
+// what is approved changes nothing.
+//
+// Errors: forbidden insufficient_scope, approver_is_involved; not found
+// tenant_not_found, deletion_not_found; unavailable; outcome unknown. Whoever gets
+// one of the last two repeats it.
+func (s *Store) ApproveDeletion(ctx context.Context, caller Scope, id domain.TenantID) (d Deletion, err error) {
+	if err := demand(caller, OperatorApprove); err != nil {
+		return Deletion{}, err
+	}
+	_, err = s.decideTenant(ctx, id, func(ctx context.Context, tx pgx.Tx, t Tenant) (Tenant, error) {
+		if d, err = deletionTx(ctx, tx, t); err != nil {
+			return Tenant{}, err
+		}
+		switch {
+		case d.AskedBy == caller.Name:
+			return Tenant{}, domain.Forbidden("approver_is_involved",
+				"Who asked for a deletion can't approve it. Another operator has to.")
+		case d.ApprovedBy != "":
+			return t, nil
+		}
+		d, err = s.approveDeletionTx(ctx, tx, caller, t)
+		return d.Tenant, err
+	})
+	if err != nil {
+		return Deletion{}, err
+	}
+	return d, nil
+}
+
+func (s *Store) approveDeletionTx(ctx context.Context, tx pgx.Tx, caller Scope, t Tenant) (Deletion, error) {
+	now := s.now()
+	_, err := tx.Exec(ctx, sqlApproveDeletion, t.ID, caller.Principal, caller.Name, now, t.State, now.Add(DeletionGrace))
+	if err != nil {
+		return Deletion{}, err
+	}
+	if t, err = s.setTenantStateTx(ctx, tx, t.ID, TenantDeleting, now); err != nil {
+		return Deletion{}, err
+	}
+	return deletionTx(ctx, tx, t)
+}
+
+// setTenantStateTx moves a tenant whose row is locked, and tells every process.
+func (s *Store) setTenantStateTx(ctx context.Context, tx pgx.Tx, id domain.TenantID, state string, now time.Time) (Tenant, error) {
+	rows, _ := tx.Query(ctx, sqlSetTenantState, id, state, now)
+	t, err := pgx.CollectExactlyOneRow(rows, scanTenant)
+	if err != nil {
+		return Tenant{}, err
+	}
+	return t, s.revokeTx(ctx, tx, revocation{Tenant: id, Kind: revokedTenant, Subject: id})
+}

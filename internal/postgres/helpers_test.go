@@ -19,7 +19,13 @@ func exec(t *testing.T, installation *testkit.Installation, database, sql string
 // holds.
 func waitUntil(t *testing.T, installation *testkit.Installation, sql string, args ...any) {
 	t.Helper()
-	admin := installation.Admin(t, "control")
+	waitUntilOn(t, installation, "control", sql, args...)
+}
+
+// waitUntilOn likewise asks any database.
+func waitUntilOn(t *testing.T, installation *testkit.Installation, database, sql string, args ...any) {
+	t.Helper()
+	admin := installation.Admin(t, database)
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
 		var holds bool
 		if err := admin.QueryRow(t.Context(), sql, args...).Scan(&holds); err != nil {

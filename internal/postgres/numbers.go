@@ -17,7 +17,7 @@ import (
 // Gate is a number's row on a data database.
 type Gate struct {
 	Number       domain.Number
-	State        string // "open", "closed"
+	State        string // "open", "closed", or "copy": closed, and another database's is the one that counts
 	RecordFormat int16  // the lowest record format that a process must know
 	LeaseRules   int16  // likewise, the lease rules
 }
@@ -157,6 +157,21 @@ func openNumbers(ctx context.Context, db *pgxpool.Pool, numbers []domain.Number)
 		_, err := tx.Exec(ctx, sqlOpenNumbers, signed(numbers))
 		return err
 	})
+}
+
+// ParseNumbers reads numbers as a placement has them, "0-31,40", each once.
+func ParseNumbers(text string) (numbers []domain.Number, err error) {
+	for _, r := range strings.Split(text, ",") {
+		first, last, err := parseRange(r)
+		if err != nil {
+			return nil, err
+		}
+		for n := first; n <= last; n++ {
+			numbers = append(numbers, domain.Number(n))
+		}
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers), nil
 }
 
 // FormatNumbers writes ascending numbers as a placement does: "0-31,40".

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,19 +24,21 @@ const (
 	closePause = 250 * time.Millisecond
 )
 
-const sqlBoundCloseTry = `SELECT set_config('lock_timeout', $1, true)`
+// A close is flushed when it returns, and what was committed before it too:
+// whoever follows the log needs to go no further.
+const sqlBoundCloseTry = `SELECT set_config('lock_timeout', $1, true), set_config('synchronous_commit', 'on', true)`
 
 // sqlAwaitNumbers waits for every transaction that is under way on the database:
 // each holds this lock shared until it ends.
 const sqlAwaitNumbers = `SELECT pg_advisory_xact_lock(number_gates_lock())`
 
-const sqlCloseNumbers = `UPDATE number_gates SET state = 'closed' WHERE number = ANY ($1)`
+const sqlCloseNumbers = `UPDATE number_gates SET state = 'closed' WHERE number = ANY ($1) AND state = 'open'`
 
 const sqlReopenNumbers = `
 UPDATE number_gates g
    SET state = 'open', record_format = greatest(g.record_format, n.record_format), lease_rules = greatest(g.lease_rules, n.lease_rules)
   FROM unnest($1::smallint[], $2::smallint[], $3::smallint[]) n (number, record_format, lease_rules)
- WHERE g.number = n.number`
+ WHERE g.number = n.number AND g.state <> 'copy'`
 
 // sqlHoldNumbers names the connections whose transactions closing waits for.
 const sqlHoldNumbers = `
@@ -57,8 +60,8 @@ func (e NumbersBusyError) Error() string {
 		"wait, or end them by pg_terminate_backend", e.Database, e.Held)
 }
 
-// CloseNumbers closes numbers on a data database; those that it doesn't have, and
-// closed ones, stay as they are. When it returns nil, no transaction that had
+// CloseNumbers closes numbers on a data database; those that are not open there stay
+// as they are. When it returns nil, no transaction that had
 // entered one of them is under way there, and none enters until they are opened.
 //
 // It runs as the owner. It waits in tries, and between them traffic goes on, until
@@ -102,10 +105,10 @@ func busyError(ctx context.Context, db *Database, cause error) error {
 // ReopenNumbers opens closed numbers where the placement has them. It runs as the
 // owner, and alone (LockSchema). It may be repeated.
 //
-// It opens none when one of them is open on another database, or has no gate where
-// it is placed: a number must never be open twice, nor where its rows aren't. What
-// a process must know to enter, it must know behind this too, whichever database's
-// gate for the number demands it.
+// It opens none when one of them isn't closed or open where it is placed (a copy's
+// rows may be those of another time), or is more than a copy on another database: a
+// number must never be open twice. What a process must know to enter, it must know
+// behind this too, whichever database's gate for the number demands it.
 func ReopenNumbers(ctx context.Context, router *Router, numbers []domain.Number) error {
 	unlock, err := LockSchema(ctx, router.Control())
 	if err != nil {
@@ -121,14 +124,11 @@ func ReopenNumbers(ctx context.Context, router *Router, numbers []domain.Number)
 	for _, n := range numbers {
 		home := router.Database(n)
 		gate, err := reopened(n, home.Name, gates)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
 		opening[home] = append(opening[home], gate)
+		faults = append(faults, err)
 	}
-	if len(faults) > 0 {
-		return errors.Join(faults...)
+	if err := errors.Join(faults...); err != nil {
+		return err
 	}
 	for _, db := range router.Databases() {
 		if err := reopenNumbers(ctx, db.Pool, opening[db]); err != nil {
@@ -140,19 +140,27 @@ func ReopenNumbers(ctx context.Context, router *Router, numbers []domain.Number)
 
 // reopened is the gate that a number gets at home.
 func reopened(n domain.Number, home string, gates map[string][]Gate) (Gate, error) {
-	opened := Gate{Number: n, State: "open"}
-	atHome, openOn, _ := whereabouts(n, home, gates)
-	switch {
-	case openOn != "":
-		return Gate{}, fmt.Errorf("number %d is open on %s, and placed on %s", n, openOn, home)
-	case !atHome:
-		return Gate{}, fmt.Errorf("number %d is not on %s, where it is placed", n, home)
-	}
-	for _, some := range gates {
-		if i := slices.IndexFunc(some, func(g Gate) bool { return g.Number == n }); i >= 0 {
-			opened.RecordFormat = max(opened.RecordFormat, some[i].RecordFormat)
-			opened.LeaseRules = max(opened.LeaseRules, some[i].LeaseRules)
+	opened := Gate{Number: n}
+	for _, name := range slices.Sorted(maps.Keys(gates)) {
+		i := slices.IndexFunc(gates[name], func(g Gate) bool { return g.Number == n })
+		if i < 0 {
+			continue
 		}
+		gate := gates[name][i]
+		opened.RecordFormat = max(opened.RecordFormat, gate.RecordFormat)
+		opened.LeaseRules = max(opened.LeaseRules, gate.LeaseRules)
+		switch {
+		case name == home:
+			opened.State = gate.State
+		case gate.State != "copy":
+			return Gate{}, fmt.Errorf("number %d is %s on %s, and placed on %s", n, gate.State, name, home)
+		}
+	}
+	switch opened.State {
+	case "":
+		return Gate{}, fmt.Errorf("number %d is not on %s, where it is placed", n, home)
+	case "copy":
+		return Gate{}, fmt.Errorf("number %d is a copy on %s, where it is placed: holdfast fleet open compares it first", n, home)
 	}
 	return opened, nil
 }

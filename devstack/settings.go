@@ -41,8 +41,10 @@ func (s *stack) settings() settings {
 		{"AWS_ACCESS_KEY_ID", s.secrets.AccessKey},
 		{"AWS_SECRET_ACCESS_KEY", s.secrets.SecretAccessKey},
 		{"AWS_REGION", objects.Region},
-		// For tests, which make databases and roles of their own.
+		// For tests, which make databases and roles of their own, and may need
+		// another server.
 		{"HOLDFAST_TEST_ADMIN_URL", s.database.AdminURL()},
+		{"HOLDFAST_TEST_DEVSTACK", s.program},
 	}
 }
 

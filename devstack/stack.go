@@ -20,6 +20,7 @@ const bucket = "holdfast-bodies"
 // stack is the running servers with what they need. Each part is nil until it
 // has started.
 type stack struct {
+	program  string // this one's path
 	folder   *folder.Folder
 	keeper   *process.Keeper
 	secrets  secrets
@@ -60,6 +61,9 @@ func openFolder(account postgres.Account, caller string, o options) (*folder.Fol
 
 func (s *stack) start(ctx context.Context, starter *process.Starter, account postgres.Account, caller string, o options) error {
 	var err error
+	if s.program, err = os.Executable(); err != nil {
+		return err
+	}
 	if s.folder, err = openFolder(account, caller, o); err != nil {
 		return err
 	}

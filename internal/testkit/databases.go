@@ -17,9 +17,10 @@ import (
 // Installation is a control database and its data databases, "data1" and so
 // on, with the numbers spread over them in equal runs.
 type Installation struct {
-	server  server
-	control string   // the database's name on the server
-	data    []string // likewise
+	server    server
+	control   string            // the database's name on the server
+	data      []string          // likewise
+	elsewhere map[string]server // those of data that are on other servers
 }
 
 // Databases gives the test an installation of its own: a control database and
@@ -134,9 +135,12 @@ func (in *Installation) Settings(role string) postgres.Settings {
 	for i, database := range in.data {
 		name := fmt.Sprintf("data%d", i+1)
 		names = append(names, name)
-		s.Data = append(s.Data, postgres.Location{Name: name, URL: in.server.plainURL(database)})
+		s.Data = append(s.Data, postgres.Location{Name: name, URL: in.serverOf(database).plainURL(database)})
 	}
 	s.Placement = postgres.Spread(names...)
+	if len(in.elsewhere) > 0 {
+		s.Placement = postgres.PlaceAll(names[0])
+	}
 	return s
 }
 
@@ -178,5 +182,5 @@ func (in *Installation) AdminURL(t testing.TB, name string) string {
 	if i < 0 {
 		t.Fatalf("the test has no database %q", name)
 	}
-	return in.server.adminURL(in.data[i])
+	return in.serverOf(in.data[i]).adminURL(in.data[i])
 }

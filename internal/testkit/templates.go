@@ -154,7 +154,7 @@ func (t templates) ensureOwner(ctx context.Context, admin *pgx.Conn) error {
 
 // migrate does what "holdfast schema up" does.
 func (t templates) migrate(ctx context.Context) error {
-	installation := Installation(t)
+	installation := Installation{server: t.server, control: t.control, data: t.data}
 	router, err := postgres.Open(ctx, installation.Settings(postgres.RoleOwner))
 	if err != nil {
 		return err

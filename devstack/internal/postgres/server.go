@@ -114,6 +114,7 @@ func (c Config) settings(port int) []string {
 		"max_connections=400",
 		"shared_buffers=256MB",
 		"password_encryption=scram-sha-256",
+		"wal_level=logical", // as a hosted server has it, so that numbers can move to another
 		"timezone=UTC",
 		"log_timezone=UTC",
 	}

@@ -57,9 +57,27 @@ func (s *Service) Create(ctx context.Context, scope tenancy.Scope, req CreateAcc
 	return created, nil
 }
 
-// createRecord runs the protocol for an account, or gives the one of its id that
-// is there already.
+// createRecord makes an account if the tenant may have one more, or gives the one
+// of its id that is there already.
 func (s *Service) createRecord(ctx context.Context, tenant domain.TenantID, c *creating) (found *accountRow, err error) {
+	if full := s.quotas.Demand(ctx, tenant, domain.Accounts, 1); full != nil {
+		r, err := s.read(ctx, tenant, accountRef(c.account.ID), true)
+		switch {
+		case err != nil:
+			return nil, err
+		case r.account == nil:
+			return nil, full
+		}
+		return r.account, nil
+	}
+	if found, err = s.createWithin(ctx, tenant, c); err == nil && found == nil {
+		s.quotas.Grew(tenant, domain.Accounts, 1)
+	}
+	return found, err
+}
+
+// createWithin runs the protocol for an account.
+func (s *Service) createWithin(ctx context.Context, tenant domain.TenantID, c *creating) (found *accountRow, err error) {
 	// From here on a caller that goes away no longer stops the work: what is
 	// prepared would stand in others' way until its deadline.
 	ctx = context.WithoutCancel(ctx)

@@ -37,8 +37,26 @@ type newDevice struct {
 // Errors: conflict user_code_taken, claim_pending (at /user_code) and
 // request_in_flight; invalid idempotency_key_reused, for an operation under way
 // with another fingerprint; not found account_not_found; gone device_removed;
-// unavailable; outcome unknown.
+// forbidden quota_exceeded; unavailable; outcome unknown.
 func (s *Service) makeDevice(ctx context.Context, tenant domain.TenantID, n *newDevice) (found *deviceRow, err error) {
+	if full := s.quotas.Demand(ctx, tenant, domain.Devices, 1); full != nil {
+		r, err := s.read(ctx, tenant, deviceRef(n.device.ID), true)
+		switch {
+		case err != nil:
+			return nil, err
+		case r.device == nil:
+			return nil, full
+		}
+		return r.device, nil
+	}
+	if found, err = s.makeWithin(ctx, tenant, n); err == nil && found == nil {
+		s.quotas.Grew(tenant, domain.Devices, 1)
+	}
+	return found, err
+}
+
+// makeWithin runs the protocol for a device.
+func (s *Service) makeWithin(ctx context.Context, tenant domain.TenantID, n *newDevice) (found *deviceRow, err error) {
 	// As for an account: what is prepared would stand in others' way.
 	ctx = context.WithoutCancel(ctx)
 	for range 2 {

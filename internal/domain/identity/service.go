@@ -6,6 +6,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
@@ -36,6 +37,7 @@ type Options struct {
 	Retention   time.Duration // DefaultRetention if 0
 	CodeTerm    time.Duration // DefaultCodeTerm if 0
 	RefreshTerm time.Duration // DefaultRefreshTerm if 0
+	Quotas      domain.Quotas // nil for none
 	Faults      Faults        // nil in production
 	Stepwise    bool          // no steps of a creation in one transaction, even on one database; for tests of the steps
 	Tracing     trace.TracerProvider
@@ -52,6 +54,7 @@ type Service struct {
 	retention   time.Duration
 	codeTerm    time.Duration
 	refreshTerm time.Duration
+	quotas      domain.Quotas
 	faults      Faults
 	stepwise    bool
 	tracer      trace.Tracer
@@ -91,6 +94,9 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 	if options.RefreshTerm == 0 {
 		options.RefreshTerm = DefaultRefreshTerm
 	}
+	if options.Quotas == nil {
+		options.Quotas = domain.Unlimited{}
+	}
 	if options.Faults == nil {
 		options.Faults = noFaults{}
 	}
@@ -114,6 +120,7 @@ func newService(router *postgres.Router, purpose tenancy.Purpose, secrets Secret
 		retention:   options.Retention,
 		codeTerm:    options.CodeTerm,
 		refreshTerm: options.RefreshTerm,
+		quotas:      options.Quotas,
 		faults:      options.Faults,
 		stepwise:    options.Stepwise,
 		tracer:      options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/identity"),

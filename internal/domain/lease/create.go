@@ -28,11 +28,17 @@ SELECT ` + headColumns + `
 // journal's first entry.
 //
 // Errors: invalid world_id_invalid, conflict world_exists or world_retired,
-// unavailable, outcome unknown.
+// forbidden quota_exceeded, unavailable, outcome unknown.
 func (s *Service) CreateWorld(ctx context.Context, scope tenancy.Scope, id string, policy Policy) (World, error) {
 	ref, err := refOf(id)
 	if err != nil {
 		return World{}, at(err, "/world_id")
+	}
+	if full := s.quotas.Demand(ctx, scope.Tenant, domain.Worlds, 1); full != nil {
+		if _, _, err := s.readHead(ctx, scope.Tenant, id); err == nil {
+			return World{}, errWorldExists // of a request, perhaps, whose answer was lost
+		}
+		return World{}, full
 	}
 	var made *locked
 	var standing *head
@@ -65,6 +71,7 @@ func (s *Service) CreateWorld(ctx context.Context, scope tenancy.Scope, id strin
 	case standing != nil:
 		return World{}, errWorldExists
 	}
+	s.quotas.Grew(scope.Tenant, domain.Worlds, 1)
 	return made.shown(), nil
 }
 

@@ -48,6 +48,7 @@ type Options struct {
 	Purpose tenancy.Purpose // tenancy.Serve if ""
 	Signer  Signer          // of checkpoints; who asks for none needs none
 	Log     *slog.Logger    // nil for none
+	Quotas  domain.Quotas   // nil for none
 	// PollEvery is how often followed journals are looked at, in case notifications
 	// are lost; one second if 0.
 	PollEvery time.Duration
@@ -58,6 +59,7 @@ type Service struct {
 	router  *postgres.Router
 	purpose tenancy.Purpose
 	secrets Secrets
+	quotas  domain.Quotas
 	tracer  trace.Tracer
 
 	deciding *tenancy.Sharer[decision]
@@ -83,6 +85,9 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
+	if options.Quotas == nil {
+		options.Quotas = domain.Unlimited{}
+	}
 	if options.PollEvery == 0 {
 		options.PollEvery = time.Second
 	}
@@ -90,6 +95,7 @@ func New(router *postgres.Router, secrets Secrets, options Options) *Service {
 		router:  router,
 		purpose: options.Purpose,
 		secrets: secrets,
+		quotas:  options.Quotas,
 		tracer:  options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/lease"),
 		backlog: newBacklog(),
 		hub:     newHub(),

@@ -19,6 +19,7 @@ var (
 // the operation's receipt.
 func (c *locked) publish(p *Publication) (Receipt, error) {
 	fingerprint := p.fingerprint()
+	p.grows = 0
 	switch stored, known, err := c.replay(p.OperationID, fingerprint); {
 	case err != nil:
 		return Receipt{}, err
@@ -89,6 +90,7 @@ func (c *locked) apply(p *Publication, receipt *Receipt) error {
 	if err != nil {
 		return err
 	}
+	p.grows = total(live) - total(t.liveLengths())
 	if c.format == FormatStore && len(p.Bodies) > 0 && !p.stored && !c.rehearsing {
 		return errNotStored
 	}

@@ -82,6 +82,9 @@ func (s *Service) Complete(ctx context.Context, scope tenancy.Scope, collection 
 		case completion.Replayed:
 			return completion, nil
 		}
+		if err := s.demandRoom(ctx, scope.Tenant, req.grows()); err != nil {
+			return Completion{}, err
+		}
 		if err := s.prepareEach(ctx, scope.Tenant, c, d, completion.Items, req.Items); err != nil {
 			return Completion{}, err
 		}
@@ -89,6 +92,7 @@ func (s *Service) Complete(ctx context.Context, scope tenancy.Scope, collection 
 			if err != nil {
 				return Completion{}, err
 			}
+			s.quotas.Grew(scope.Tenant, domain.BodyBytes, req.grows())
 			return completion, nil
 		}
 	}

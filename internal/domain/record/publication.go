@@ -23,8 +23,9 @@ type Publication struct {
 
 	principal  domain.PrincipalID // who asks
 	digests    map[string]Digest
-	everything bool // all live sections are tombstoned
-	stored     bool // the bodies are in the store, verified
+	everything bool  // all live sections are tombstoned
+	stored     bool  // the bodies are in the store, verified
+	grows      int64 // bytes, by which the record's live bodies grew when it was decided last
 }
 
 // Expectation is what must be so for a publication to be made. Exactly one of

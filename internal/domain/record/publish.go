@@ -99,6 +99,9 @@ func (s *Service) publish(ctx context.Context, scope tenancy.Scope, ref ref, a *
 		case receipt.Replayed:
 			return receipt, nil
 		}
+		if err := s.demandRoom(ctx, scope.Tenant, p.grows); err != nil {
+			return Receipt{}, err
+		}
 		if err := s.prepare(ctx, scope.Tenant, c, d, receipt.Outcome, p); err != nil {
 			return Receipt{}, err
 		}
@@ -106,6 +109,7 @@ func (s *Service) publish(ctx context.Context, scope tenancy.Scope, ref ref, a *
 			if err != nil {
 				return Receipt{}, err
 			}
+			s.quotas.Grew(scope.Tenant, domain.BodyBytes, p.grows)
 			return receipt, nil
 		}
 	}

@@ -20,6 +20,7 @@ type Options struct {
 	Log     *slog.Logger    // nil for none
 	Limits  Limits          // DefaultLimits if zero
 	Memory  *Memory         // of which every body has its room; DefaultMemory bytes if nil
+	Quotas  domain.Quotas   // nil for none
 	// ObjectAge is how old an object is that counts when nothing refers to it;
 	// DefaultObjectAge if 0.
 	ObjectAge time.Duration
@@ -41,6 +42,7 @@ type Service struct {
 	store   Store // nil where there is none
 	limits  Limits
 	memory  *Memory
+	quotas  domain.Quotas
 	aged    time.Duration // Options.ObjectAge
 	tracer  trace.Tracer
 	log     *slog.Logger
@@ -69,6 +71,9 @@ func New(router *postgres.Router, leases *lease.Service, store Store, options Op
 	if options.Memory == nil {
 		options.Memory = NewMemory(DefaultMemory)
 	}
+	if options.Quotas == nil {
+		options.Quotas = domain.Unlimited{}
+	}
 	if options.ObjectAge == 0 {
 		options.ObjectAge = DefaultObjectAge
 	}
@@ -82,6 +87,7 @@ func New(router *postgres.Router, leases *lease.Service, store Store, options Op
 		store:   store,
 		limits:  options.Limits,
 		memory:  options.Memory,
+		quotas:  options.Quotas,
 		aged:    options.ObjectAge,
 		tracer:  options.Tracing.Tracer("github.com/holdfast-dev/holdfast/internal/domain/record"),
 		log:     options.Log,

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/singleflight"
 )
 
@@ -32,6 +34,38 @@ type readiness struct {
 func newReadiness(checks []ReadinessCheck, log *slog.Logger) *readiness {
 	draining, drain := context.WithCancel(context.Background())
 	return &readiness{checks: checks, draining: draining, drain: drain, log: log}
+}
+
+// observe reports the checks as metrics, which has them run at each scrape: whoever
+// spreads the load asks too, and tells nobody.
+func (r *readiness) observe(meters metric.MeterProvider) error {
+	meter := meters.Meter(instrumentation)
+	ready, err := meter.Int64ObservableGauge("holdfast.ready",
+		metric.WithDescription("1 while the process wants requests: nothing that it needs fails, and it isn't draining."))
+	if err != nil {
+		return err
+	}
+	checks, err := meter.Int64ObservableGauge("holdfast.ready.check",
+		metric.WithDescription("1 for a readiness check that is well, 0 for one that fails."))
+	if err != nil {
+		return err
+	}
+	_, err = meter.RegisterCallback(func(ctx context.Context, to metric.Observer) error {
+		state := r.state(ctx)
+		to.ObserveInt64(ready, one(state.Status == "ready"))
+		for _, check := range state.Checks {
+			to.ObserveInt64(checks, one(check.Status == "ok"), metric.WithAttributes(attribute.String("check", check.Name)))
+		}
+		return nil
+	}, ready, checks)
+	return err
+}
+
+func one(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // state gives the state of the process and of each check.

@@ -24,10 +24,13 @@ var durationBounds = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 
 
 // tracing reports each request by the HTTP semantic conventions: a server span
 // and http.server.request.duration. Both name the route's template, and neither
-// has the path, the query or the caller's address.
+// has the path, the query or the caller's address. Problems are counted besides,
+// by their codes, of which one status has many.
 type tracing struct {
 	tracer   trace.Tracer
 	duration httpconv.ServerRequestDuration
+	problems metric.Int64Counter
+	codes    sync.Map // a problem's code to metric.MeasurementOption: bounded by the codes that there are
 	sets     sync.Map // outcome to attribute.Set: bounded by operations, statuses and protocols
 }
 
@@ -41,8 +44,14 @@ type outcome struct {
 }
 
 func newTracing(tracers trace.TracerProvider, meters metric.MeterProvider) (*tracing, error) {
-	duration, err := httpconv.NewServerRequestDuration(meters.Meter(instrumentation), metric.WithExplicitBucketBoundaries(durationBounds...))
-	return &tracing{tracer: tracers.Tracer(instrumentation), duration: duration}, err
+	meter := meters.Meter(instrumentation)
+	duration, err := httpconv.NewServerRequestDuration(meter, metric.WithExplicitBucketBoundaries(durationBounds...))
+	if err != nil {
+		return nil, err
+	}
+	problems, err := meter.Int64Counter("holdfast.http.problems", metric.WithUnit("{problem}"),
+		metric.WithDescription("Problems that were answered, by their code."))
+	return &tracing{tracer: tracers.Tracer(instrumentation), duration: duration, problems: problems}, err
 }
 
 func (t *tracing) middleware(next echo.HandlerFunc) echo.HandlerFunc {
@@ -70,6 +79,9 @@ func (t *tracing) middleware(next echo.HandlerFunc) echo.HandlerFunc {
 			}
 		}
 		t.duration.RecordSet(ctx, time.Since(begun).Seconds(), t.set(o))
+		if code := callOf(ctx).code; code != "" {
+			t.problems.Add(ctx, 1, t.code(code))
+		}
 		return err
 	}
 }
@@ -121,6 +133,15 @@ func (t *tracing) set(o outcome) attribute.Set {
 	set := attribute.NewSet(attrs...)
 	t.sets.Store(o, set)
 	return set
+}
+
+func (t *tracing) code(code string) metric.MeasurementOption {
+	if labels, known := t.codes.Load(code); known {
+		return labels.(metric.MeasurementOption)
+	}
+	labels := metric.WithAttributeSet(attribute.NewSet(attribute.String("code", code)))
+	t.codes.Store(code, labels)
+	return labels
 }
 
 // knownMethod keeps a caller from making up values of an attribute.

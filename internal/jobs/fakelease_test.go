@@ -21,6 +21,8 @@ type fakeLeases struct {
 	due func(database string, task lease.Task) ([]domain.Number, error)
 	do  func(s leaseStep) (lease.SweepStep, error)
 
+	progress []lease.SweepProgress
+
 	mu    sync.Mutex
 	steps []leaseStep
 }
@@ -41,6 +43,10 @@ func (f *fakeLeases) Sweep(_ context.Context, database string, task lease.Task, 
 		return lease.SweepStep{Done: true}, nil
 	}
 	return f.do(s)
+}
+
+func (f *fakeLeases) SweepProgress(context.Context) ([]lease.SweepProgress, error) {
+	return f.progress, nil
 }
 
 // asked is what it was asked so far of a task.

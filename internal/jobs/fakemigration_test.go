@@ -15,6 +15,9 @@ import (
 type fakeMigrations struct {
 	do func(ctx context.Context, w migration.OpenWork, until time.Time) (ended bool, err error)
 
+	states     []migration.StateCount
+	unresolved migration.Unresolved
+
 	mu     sync.Mutex
 	open   []migration.OpenWork
 	slices []migration.OpenWork
@@ -71,6 +74,14 @@ func (f *fakeMigrations) OpenWork(_ context.Context, limit int) ([]migration.Ope
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.open[:min(limit, len(f.open))]), nil
+}
+
+func (f *fakeMigrations) States(context.Context) ([]migration.StateCount, error) {
+	return f.states, nil
+}
+
+func (f *fakeMigrations) Unresolved(context.Context, string) (migration.Unresolved, error) {
+	return f.unresolved, nil
 }
 
 func (f *fakeMigrations) asked() []migration.OpenWork {

@@ -17,6 +17,8 @@ type Leases interface {
 	// waited longest first.
 	SweepDue(ctx context.Context, database string, task lease.Task) ([]domain.Number, error)
 	Sweep(ctx context.Context, database string, task lease.Task, number domain.Number, limit int) (lease.SweepStep, error)
+	// SweepProgress tells how far those tasks are that visit every number.
+	SweepProgress(ctx context.Context) ([]lease.SweepProgress, error)
 }
 
 // Times between two runs on a database.
@@ -28,14 +30,11 @@ const (
 // worldsPage is in worlds; those of one tenant share transactions.
 const worldsPage = 256
 
-// familyWorld is what the sweeps' metrics call the lease domain's records.
-const familyWorld domain.Family = "world"
-
 // newLeaseTask makes what the lease domain's kinds do: a run does one task on one
 // database.
 func newLeaseTask(shared *sweeping, o Options, task lease.Task) numbersTask {
 	return numbersTask{
-		sweeping: shared, kind: string(task), family: familyWorld, here: withNumbers(o.Databases),
+		sweeping: shared, kind: string(task), family: lease.FamilyWorld, here: withNumbers(o.Databases),
 		due: func(ctx context.Context, database string) ([]domain.Number, error) {
 			return o.Leases.SweepDue(ctx, database, task)
 		},

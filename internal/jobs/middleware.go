@@ -2,17 +2,20 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
-// jobContext names the job in the log lines of its work, and logs its failure
-// while its trace is still at hand.
+// jobContext names the job and its tenant in the log lines of its work, and the
+// tenant on its span, and logs its failure while its trace is still at hand.
 type jobContext struct {
 	river.MiddlewareDefaults
 	log *slog.Logger
@@ -20,6 +23,10 @@ type jobContext struct {
 
 func (m *jobContext) Work(ctx context.Context, job *rivertype.JobRow, inner func(context.Context) error) error {
 	ctx = telemetry.With(ctx, slog.Int64("job_id", job.ID), slog.String("job_kind", job.Kind))
+	if tenant := tenantOf(job); tenant != "" {
+		ctx = telemetry.With(ctx, slog.String("tenant_id", tenant))
+		trace.SpanFromContext(ctx).SetAttributes(attribute.String("holdfast.tenant_id", tenant))
+	}
 	err := inner(ctx)
 	var snooze *rivertype.JobSnoozeError
 	if err == nil || errors.As(err, &snooze) || errors.Is(err, context.Canceled) {
@@ -27,6 +34,18 @@ func (m *jobContext) Work(ctx context.Context, job *rivertype.JobRow, inner func
 	}
 	m.log.ErrorContext(ctx, "job failed", "attempt", job.Attempt, "error", err)
 	return &failure{err}
+}
+
+// tenantOf is whose job it is, as its arguments have it; "" for one that is all
+// tenants'.
+func tenantOf(job *rivertype.JobRow) string {
+	var args struct {
+		Tenant string `json:"tenant"`
+	}
+	if json.Unmarshal(job.EncodedArgs, &args) != nil {
+		return ""
+	}
+	return args.Tenant
 }
 
 // failure is the error of a job, as River keeps it with the job: without values

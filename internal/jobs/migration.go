@@ -20,6 +20,9 @@ type Migrations interface {
 	Scrub(ctx context.Context, tenant domain.TenantID, id domain.MigrationID, report domain.ReportID, until time.Time) (ended bool, err error)
 	// OpenWork gives the runs and the scrubs that haven't ended, those first that began first.
 	OpenWork(ctx context.Context, limit int) ([]migration.OpenWork, error)
+	// States and Unresolved are for the metrics.
+	States(ctx context.Context) ([]migration.StateCount, error)
+	Unresolved(ctx context.Context, database string) (migration.Unresolved, error)
 }
 
 const (

@@ -16,6 +16,8 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
+	"github.com/holdfast-dev/holdfast/internal/domain/lease"
+	"github.com/holdfast-dev/holdfast/internal/domain/migration"
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
@@ -156,7 +158,17 @@ func TestMetrics_TellTheQueueTheScheduleTheLeaderAndTheSweeps(t *testing.T) {
 	for _, database := range []string{"data1", "data2"} {
 		records.progress = append(records.progress, record.SweepProgress{Database: database, Kind: "objects", Family: "collection", Numbers: 32, OldestPass: &short})
 	}
-	b.runner(t, held, func(o *jobs.Options) { o.Drain, o.Records = time.Minute, records })
+	migrations := &fakeMigrations{
+		states:     []migration.StateCount{{State: migration.Stopped, Count: 2, Since: long}},
+		unresolved: migration.Unresolved{Sections: 4, Oldest: &short},
+	}
+	leases := &fakeLeases{}
+	for _, database := range []string{"data1", "data2"} {
+		leases.progress = append(leases.progress, lease.SweepProgress{Database: database, Kind: "checkpoints", Family: lease.FamilyWorld, Numbers: 32, OldestPass: &short})
+	}
+	b.runner(t, held, func(o *jobs.Options) {
+		o.Drain, o.Records, o.Migrations, o.Leases = time.Minute, records, migrations, leases
+	})
 	<-held.entered
 	b.leader(t)
 	b.awaitJobs(t, job{"data1", "running", ""}, job{"data2", "completed", ""})
@@ -178,6 +190,14 @@ func TestMetrics_TellTheQueueTheScheduleTheLeaderAndTheSweeps(t *testing.T) {
 		`holdfast_identity_operations_overdue_seconds{database="data1"} 60`,
 		`holdfast_sweep_pass_age_seconds{family="handle",kind="claims"} 30`,
 		`holdfast_sweep_pass_age_seconds{family="collection",kind="objects"} 2`,
+		`holdfast_sweep_pass_age_seconds{family="world",kind="checkpoints"} 2`,
+		`holdfast_migration_open{state="stopped"} 2`,
+		`holdfast_migration_open{state="active"} 0`,
+		`holdfast_migration_state_age_seconds{state="stopped"} 30`,
+		`holdfast_migration_unresolved{database="data2"} 4`,
+		`holdfast_migration_unresolved_age_seconds{database="data2"} 2`,
+		`holdfast_db_tuples_dead{database="control",table="river_job"} `,
+		`holdfast_db_tuples_live{database="data2",table="accounts"} `,
 		`holdfast_record_unreferenced_objects{database="data1"} 5`,
 		`holdfast_record_unreferenced_bytes{database="data2"} 70`,
 	} {

@@ -75,6 +75,13 @@ func (o *sweepObserver) observe(ctx context.Context, to metric.Observer) error {
 	for _, p := range ofRecords {
 		progress = append(progress, identity.SweepProgress(p))
 	}
+	ofWorlds, err := o.Leases.SweepProgress(ctx)
+	if err != nil {
+		o.Telemetry.Log.WarnContext(ctx, "the progress of the checkpoints can't be read", "error", err)
+	}
+	for _, p := range ofWorlds {
+		progress = append(progress, identity.SweepProgress(p))
+	}
 	for labels, ended := range oldestPasses(progress, o.Databases) {
 		to.ObserveFloat64(o.passAge, secondsSince(ended), metric.WithAttributeSet(labels))
 	}

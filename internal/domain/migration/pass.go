@@ -108,11 +108,15 @@ func (m *mover) settled(ctx context.Context, next Checkpoint, err error) error {
 		case stands.token == next.token:
 			err = nil
 		default:
-			return errFenced
+			err = errFenced
 		}
 	}
-	if err == nil {
+	switch {
+	case err == nil:
+		m.metrics.committed(ctx, &m.at, &next)
 		m.at, m.retries = next, 0
+	case errors.Is(err, errFenced):
+		m.metrics.lost(ctx, &m.at)
 	}
 	return err
 }

@@ -20,6 +20,7 @@ type Service struct {
 	place   StorePlace      // Options.Place
 	tokens  *tenancy.Tokens // Options.Tokens
 	log     *slog.Logger
+	metrics *metrics
 }
 
 // Options say what process a Service is of.
@@ -36,7 +37,7 @@ func New(router *postgres.Router, control *tenancy.Store, records *record.Servic
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{router: router, control: control, records: records, build: o.Build, idKey: o.IDKey, place: o.Place, tokens: o.Tokens, log: o.Log}
+	return &Service{router: router, control: control, records: records, build: o.Build, idKey: o.IDKey, place: o.Place, tokens: o.Tokens, log: o.Log, metrics: newMetrics()}
 }
 
 func (s *Service) entry(tenant domain.TenantID, numbers ...domain.Number) tenancy.Entry {

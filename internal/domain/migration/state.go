@@ -42,6 +42,12 @@ func (s State) MayBecome(next State) bool { return slices.Contains(transitions[s
 // Over tells a state that nothing follows.
 func (s State) Over() bool { return len(transitions[s]) == 0 }
 
+// OpenStates are the states of migrations that are not over, in the order in which
+// they usually follow.
+func OpenStates() []State {
+	return []State{Requested, Previewed, Approved, Activating, Active, Paused, Stopped, Drained, Verified}
+}
+
 // Acts tells a state in which collections accept the plan.
 func (s State) acts() bool {
 	return slices.Contains([]State{Activating, Active, Paused, Stopped, Drained, Verified}, s)

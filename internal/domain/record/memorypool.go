@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
@@ -19,6 +20,7 @@ import (
 type memoryPool struct {
 	total, share int64
 	free         *semaphore.Weighted // of total
+	taken        atomic.Int64        // of total; the semaphore doesn't tell
 
 	mu      sync.Mutex
 	tenants map[domain.TenantID]*tenantShare // of which somebody has something, or waits
@@ -48,7 +50,9 @@ func (p *memoryPool) take(ctx context.Context, tenant domain.TenantID, bytes int
 		p.leave(tenant)
 		return nil, err
 	}
+	p.taken.Add(bytes)
 	return sync.OnceFunc(func() {
+		p.taken.Add(-bytes)
 		p.free.Release(bytes)
 		of.free.Release(bytes)
 		p.leave(tenant)

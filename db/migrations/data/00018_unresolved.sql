@@ -1,0 +1,19 @@
+-- What waits for somebody's decision in a database, of all tenants, for the worker's
+-- metrics: sections that migrations have deferred.
+
+-- +goose Up
+
+CREATE POLICY scanner ON migration_deferred FOR SELECT TO holdfast_scanner USING (true);
+-- +goose StatementBegin
+CREATE FUNCTION upkeep_deferred() RETURNS TABLE (sections bigint, oldest timestamptz)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+    BEGIN ATOMIC
+        SELECT count(*), min(d.first_at) FROM migration_deferred d;
+    END;
+-- +goose StatementEnd
+GRANT SELECT (tenant_id, first_at) ON migration_deferred TO holdfast_scanner;
+GRANT CREATE ON SCHEMA public TO holdfast_scanner;
+ALTER FUNCTION upkeep_deferred() OWNER TO holdfast_scanner;
+REVOKE CREATE ON SCHEMA public FROM holdfast_scanner;
+REVOKE EXECUTE ON FUNCTION upkeep_deferred() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION upkeep_deferred() TO holdfast_worker;

@@ -87,6 +87,9 @@ func (p *process) openDatabases(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if err := postgres.CheckPooler(ctx, p.router); err != nil {
+		return err
+	}
 	if err := postgres.CheckSchema(ctx, p.router); err != nil {
 		return err
 	}

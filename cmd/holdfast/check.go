@@ -35,6 +35,9 @@ func openToCheck(ctx context.Context, environ []string) (*postgres.Router, confi
 
 // trusted refuses databases of which a check would say what isn't so.
 func trusted(ctx context.Context, router *postgres.Router) error {
+	if err := postgres.CheckPooler(ctx, router); err != nil {
+		return err
+	}
 	if err := postgres.CheckSchema(ctx, router); err != nil {
 		return err
 	}

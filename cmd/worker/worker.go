@@ -46,6 +46,9 @@ func (w *worker) start(ctx context.Context, c config.Config) (err error) {
 	if err := w.open(ctx, c); err != nil {
 		return err
 	}
+	if err := postgres.CheckPooler(ctx, w.router); err != nil {
+		return err
+	}
 	if err := postgres.CheckSchema(ctx, w.router); err != nil {
 		return err
 	}

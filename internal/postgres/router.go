@@ -51,12 +51,13 @@ type Router struct {
 	control   *pgxpool.Pool
 	databases []*Database
 	placed    [domain.Numbers]*Database
+	pooler    bool // a transaction-mode pooler stands between
 }
 
 // Open makes the pools. It connects to nothing yet: a database that is down is
 // met by whoever needs it, and told by readyz.
 func Open(ctx context.Context, s Settings) (*Router, error) {
-	r := &Router{}
+	r := &Router{pooler: s.Pooler}
 	control, err := openPool(ctx, s, s.Control)
 	if err != nil {
 		return nil, fmt.Errorf("control database: %w", err)

@@ -21,6 +21,9 @@ type Report func(database, done string)
 // Roles belong to a server, and each database may be on one of its own, so they
 // are made from each.
 func Up(ctx context.Context, router *postgres.Router, passwords postgres.Passwords, report Report) error {
+	if err := postgres.CheckDirect(ctx, router); err != nil {
+		return err
+	}
 	unlock, err := postgres.LockSchema(ctx, router.Control())
 	if err != nil {
 		return fmt.Errorf("control database: %w", err)

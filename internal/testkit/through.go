@@ -46,11 +46,14 @@ func (in *Proxied) Router(t testing.TB, role string) *postgres.Router {
 	return openRouter(t, in.Settings(role))
 }
 
-func (p *Proxy) inFrontOf(database string) string {
+func (p *Proxy) inFrontOf(database string) string { return at(p.Address(), database) }
+
+// at is a database's URL at another address.
+func at(address, database string) string {
 	u, err := url.Parse(database)
 	if err != nil {
 		panic(err) // the test's own URL
 	}
-	u.Host = p.Address()
+	u.Host = address
 	return u.String()
 }

@@ -25,6 +25,11 @@
 // time, and tenants do by the order of the queue. What is open and has no job gets one
 // from the watch.
 //
+// # Purges
+//
+// The purges of tenants have one job for all of them, which names none: a purge that
+// is done leaves no job behind that does (tenant_purge.go).
+//
 // # Schedules
 //
 // River's own periodic jobs live in its leader's memory. Here the table

@@ -12,22 +12,23 @@ import (
 // What a purge does to the tenant's own row. What it does to all else is the package
 // purge's.
 
-// sqlPurgesDue: those that are under way, those whose grace is over, and tombstones
-// whose gates may not be closed yet. A tenant with a hold is passed over.
+// sqlPurgesDue: those whose grace is over, those that are under way and don't wait,
+// and tombstones whose gates may not be closed yet. A tenant with a hold is passed
+// over.
 const sqlPurgesDue = `
 SELECT d.tenant_id
   FROM tenant_deletions d
   JOIN tenants t ON t.tenant_id = d.tenant_id
   LEFT JOIN tenant_purges p ON p.tenant_id = d.tenant_id
- WHERE t.held_at IS NULL AND d.purge_after <= $1 AND p.purged_at IS NULL AND d.tenant_id > $2
-    OR p.step = 'close' AND d.tenant_id > $2
- ORDER BY d.tenant_id LIMIT $3`
+ WHERE t.held_at IS NULL AND d.purge_after <= $1 AND p.purged_at IS NULL AND (p.step = 'wait' AND p.settled_at > $1) IS NOT TRUE
+    OR p.step = 'close'
+ ORDER BY p.stepped_at NULLS FIRST, d.tenant_id LIMIT $2`
 
-// PurgesDue gives the tenants that are to be purged or go on being purged, behind
-// one, in the order of their ids.
-func (s *Store) PurgesDue(ctx context.Context, after domain.TenantID, limit int) (due []domain.TenantID, err error) {
+// PurgesDue gives the tenants whose purge can come on now, first those that haven't
+// for longest.
+func (s *Store) PurgesDue(ctx context.Context, limit int) (due []domain.TenantID, err error) {
 	err = s.controlRead(ctx, Operators, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, sqlPurgesDue, s.now(), after, limit)
+		rows, _ := tx.Query(ctx, sqlPurgesDue, s.now(), limit)
 		due, err = pgx.CollectRows(rows, pgx.RowTo[domain.TenantID])
 		return err
 	})

@@ -65,26 +65,45 @@ func (s *Service) onDatabase(ctx context.Context, db *postgres.Database, tenant 
 // sqlPurgeNumber: the tenant is the transaction's; it is an argument for form's sake.
 const sqlPurgeNumber = `SELECT purge_number($2, $3) WHERE $1::uuid IS NOT NULL`
 
-// purgeNumber does one pass over the number whose turn it is, and goes on to the next
-// when nothing is left.
-func (s *Service) purgeNumber(ctx context.Context, p *purge) (more bool, err error) {
-	var deleted *int64 // nil while another worker is at it
-	number := domain.Number(p.number)
-	entry := tenancy.Entry{Tenant: p.tenant, Numbers: []domain.Number{number}, Purpose: tenancy.Purge}
-	err = tenancy.Run(ctx, s.router.Database(number), entry, func(_ context.Context, tx *tenancy.Tx) error {
-		tx.Queue(sqlPurgeNumber, p.number, passRows).QueryRow(func(row pgx.Row) error { return row.Scan(&deleted) })
-		return nil
-	})
-	switch {
-	case err != nil:
-		return false, err
-	case deleted == nil:
-		return false, nil
-	case *deleted > 0:
+// purgeNumbers goes over numbers, from the one whose turn it is, until one pass has
+// deleted rows, and writes down behind which numbers nothing is left.
+func (s *Service) purgeNumbers(ctx context.Context, p *purge) (more bool, err error) {
+	from, deleted := p.number, int64(0)
+	for deleted == 0 && int(p.number) < domain.Numbers {
+		var busy bool
+		deleted, busy, err = s.pass(ctx, p.tenant, domain.Number(p.number))
+		switch {
+		case err != nil:
+			return false, err
+		case busy:
+			return false, nil
+		case deleted == 0:
+			p.number++
+		}
+	}
+	if int(p.number) == domain.Numbers {
+		p.step, p.number = s.next(p.step), 0
+	} else if p.number == from {
 		return true, nil
 	}
-	if p.number++; int(p.number) == domain.Numbers {
-		p.step, p.number = s.next(p.step), 0
-	}
 	return true, s.save(ctx, p)
+}
+
+// pass deletes rows of one number. It is busy while another worker is at it.
+func (s *Service) pass(ctx context.Context, tenant domain.TenantID, number domain.Number) (deleted int64, busy bool, err error) {
+	entry := tenancy.Entry{Tenant: tenant, Numbers: []domain.Number{number}, Purpose: tenancy.Purge}
+	err = tenancy.Run(ctx, s.router.Database(number), entry, func(_ context.Context, tx *tenancy.Tx) error {
+		tx.Queue(sqlPurgeNumber, int16(number), passRows).QueryRow(func(row pgx.Row) error {
+			var n *int64
+			if err := row.Scan(&n); err != nil {
+				return err
+			}
+			if busy = n == nil; !busy {
+				deleted = *n
+			}
+			return nil
+		})
+		return nil
+	})
+	return deleted, busy, err
 }

@@ -35,7 +35,7 @@ type Objects interface {
 
 // Tenants is what the purge needs of tenancy.Store.
 type Tenants interface {
-	PurgesDue(ctx context.Context, after domain.TenantID, limit int) ([]domain.TenantID, error)
+	PurgesDue(ctx context.Context, limit int) ([]domain.TenantID, error)
 	BeginPurge(ctx context.Context, id domain.TenantID, then func(context.Context, pgx.Tx) error) error
 	Purging(ctx context.Context, id domain.TenantID, fn func(context.Context, pgx.Tx) error) error
 	SettlePurge(ctx context.Context, id domain.TenantID) error
@@ -70,9 +70,10 @@ func New(router *postgres.Router, tenants Tenants, objects Objects, o Options) *
 	return &Service{router: router, tenants: tenants, objects: objects, settle: o.Settle, now: o.Now}
 }
 
-// Due gives tenants on which there may be something to do, behind one, by their ids.
-func (s *Service) Due(ctx context.Context, after domain.TenantID, limit int) ([]domain.TenantID, error) {
-	return s.tenants.PurgesDue(ctx, after, limit)
+// Due gives the tenants whose purge can come on now, first those that haven't for
+// longest.
+func (s *Service) Due(ctx context.Context, limit int) ([]domain.TenantID, error) {
+	return s.tenants.PurgesDue(ctx, limit)
 }
 
 // Step does the next step of a tenant's purge and tells whether another can follow at
@@ -94,9 +95,17 @@ func (s *Service) Step(ctx context.Context, tenant domain.TenantID) (more bool, 
 		return more, nil
 	case errors.Is(err, errOutpaced), errors.Is(err, tenancy.ErrNoPurge):
 		return false, nil
+	case domain.CodeOf(err) == "tenant_closed" && s.held(ctx, tenant):
+		return false, nil // the hold came in the middle of the step, and has closed the gates
 	}
 	s.stall(ctx, tenant, err)
 	return false, err
+}
+
+// held tells that the tenant isn't to be purged now.
+func (s *Service) held(ctx context.Context, tenant domain.TenantID) bool {
+	err := s.tenants.Purging(ctx, tenant, func(context.Context, pgx.Tx) error { return nil })
+	return errors.Is(err, tenancy.ErrNoPurge)
 }
 
 func (s *Service) step(ctx context.Context, p *purge) (more bool, err error) {
@@ -104,7 +113,7 @@ func (s *Service) step(ctx context.Context, p *purge) (more bool, err error) {
 	case stepGates:
 		return true, s.closeGates(ctx, p)
 	case stepRows, stepAgainRows:
-		return s.purgeNumber(ctx, p)
+		return s.purgeNumbers(ctx, p)
 	case stepControl, stepAgainControl:
 		return true, s.purgeControl(ctx, p)
 	case stepJobs, stepAgainJobs:

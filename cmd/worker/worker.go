@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
+	"github.com/holdfast-dev/holdfast/internal/domain/purge"
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
@@ -79,6 +80,7 @@ func (w *worker) start(ctx context.Context, c config.Config) (err error) {
 		Leases:       leases,
 		Records:      w.records(leases),
 		Migrations:   moves,
+		Purges:       purge.New(w.router, store, w.objects(), purge.Options{}),
 		Build:        telemetry.Build(),
 		SweepEvery:   sweepEvery(c.Environment),
 		CleanupEvery: cleanupEvery(c.Environment),
@@ -153,6 +155,14 @@ func (w *worker) records(leases *lease.Service) *record.Service {
 
 // bodyStore is the object store, or a nil that is no pointer's.
 func (w *worker) bodyStore() record.Store {
+	if w.bodies == nil {
+		return nil
+	}
+	return w.bodies
+}
+
+// objects is the object store as a purge has it, or a nil that is no pointer's.
+func (w *worker) objects() purge.Objects {
 	if w.bodies == nil {
 		return nil
 	}

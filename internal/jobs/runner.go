@@ -27,6 +27,7 @@ const (
 	queueSnapshots = "snapshots"
 	queueScrubs    = "scrubs"
 	queueWatch     = "migrations" // the runs have queues of their own
+	queueTenants   = "tenants"
 )
 
 // Options are what a Runner works with.
@@ -39,6 +40,7 @@ type Options struct {
 	Leases       Leases
 	Records      Records
 	Migrations   Migrations
+	Purges       Purges
 	Build        string        // of this process: the migrations' runs of another are not its work
 	SweepEvery   time.Duration // the time between two runs of a database's sweeps
 	CleanupEvery time.Duration // and of its cleanup; DefaultCleanupEvery if 0
@@ -89,6 +91,7 @@ func NewRunner(o Options) (*Runner, error) {
 		river.AddWorkerSafely(workers, newRunWorker(shared, o)),
 		river.AddWorkerSafely(workers, newScrubWorker(shared, o)),
 		river.AddWorkerSafely(workers, &watcher{migrations: o.Migrations, control: o.Control}),
+		river.AddWorkerSafely(workers, &purger{sweeping: shared, purges: o.Purges}),
 	); err != nil {
 		return nil, err
 	}
@@ -100,7 +103,7 @@ func NewRunner(o Options) (*Runner, error) {
 }
 
 func schedulesOf(o Options) []Schedule {
-	schedules := []Schedule{{MigrationWatch{}, scheduleOfAll, watchEvery}}
+	schedules := []Schedule{{MigrationWatch{}, scheduleOfAll, watchEvery}, {TenantPurge{}, scheduleOfAll, purgeEvery}}
 	for _, db := range o.Databases {
 		if len(db.Numbers) > 0 {
 			schedules = append(schedules,
@@ -126,7 +129,7 @@ func workingConfig(o Options, workers *river.Workers) *river.Config {
 	config.Queues = map[string]river.QueueConfig{
 		queueSweeps: perDatabase, queueCleanup: perDatabase, queueLeases: perDatabase, queueWorlds: perDatabase,
 		queueRecords: perDatabase, queueSnapshots: perDatabase,
-		queueWatch: {MaxWorkers: 1}, queueScrubs: {MaxWorkers: scrubSlices}, queueOfRuns(o.Build): {MaxWorkers: runSlices},
+		queueWatch: {MaxWorkers: 1}, queueTenants: {MaxWorkers: 1}, queueScrubs: {MaxWorkers: scrubSlices}, queueOfRuns(o.Build): {MaxWorkers: runSlices},
 	}
 	config.PollOnly = o.Pooler
 	config.JobTimeout = jobTimeout

@@ -51,6 +51,7 @@ func (b *bundle) runner(t *testing.T, domain jobs.Identity, change func(*jobs.Op
 		Leases:     &fakeLeases{},
 		Records:    &fakeRecords{},
 		Migrations: &fakeMigrations{},
+		Purges:     &fakePurges{},
 		Build:      thisBuild,
 		SweepEvery: time.Hour, // due once
 	}

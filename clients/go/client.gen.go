@@ -55,6 +55,33 @@ func (e AccountStatusFilter) Valid() bool {
 	}
 }
 
+// Defines values for AuditEntryOutcome.
+const (
+	Begun   AuditEntryOutcome = "begun"
+	CutOff  AuditEntryOutcome = "cut_off"
+	Done    AuditEntryOutcome = "done"
+	Failed  AuditEntryOutcome = "failed"
+	Refused AuditEntryOutcome = "refused"
+)
+
+// Valid indicates whether the value is a known member of the AuditEntryOutcome enum.
+func (e AuditEntryOutcome) Valid() bool {
+	switch e {
+	case Begun:
+		return true
+	case CutOff:
+		return true
+	case Done:
+		return true
+	case Failed:
+		return true
+	case Refused:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeviceStatusFilter.
 const (
 	DeviceStatusFilterApproved DeviceStatusFilter = "approved"
@@ -544,6 +571,127 @@ type AskedSweep struct {
 //
 // Example: {"plan":"pro"}
 type Attributes = json.RawMessage
+
+// AuditActor defines model for AuditActor.
+type AuditActor struct {
+	// KeyID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	KeyID *ID    `json:"key_id,omitempty"`
+	Name  string `json:"name"`
+
+	// PrincipalID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	PrincipalID *ID `json:"principal_id,omitempty"`
+
+	// TenantID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	TenantID *ID `json:"tenant_id,omitempty"`
+}
+
+// AuditCut defines model for AuditCut.
+type AuditCut struct {
+	// Hash A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+	// `after` are of the representation of what the act is about, as canonical JSON.
+	Hash AuditHash `json:"hash"`
+
+	// Through Entries up to this one are gone.
+	Through int64 `json:"through"`
+}
+
+// AuditEntry defines model for AuditEntry.
+type AuditEntry struct {
+	// Act The sequence of the entry that began what this is the outcome of.
+	Act   *int64      `json:"act,omitempty"`
+	Actor *AuditActor `json:"actor,omitempty"`
+
+	// Address Whence the request came, as this service's listener saw it.
+	Address *string `json:"address,omitempty"`
+
+	// After A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+	// `after` are of the representation of what the act is about, as canonical JSON.
+	After *AuditHash `json:"after,omitempty"`
+	At    time.Time  `json:"at"`
+
+	// Before A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+	// `after` are of the representation of what the act is about, as canonical JSON.
+	Before *AuditHash `json:"before,omitempty"`
+
+	// Code Of the problem that was answered.
+	Code *string   `json:"code,omitempty"`
+	Cut  *AuditCut `json:"cut,omitempty"`
+
+	// Hash A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+	// `after` are of the representation of what the act is about, as canonical JSON.
+	Hash AuditHash `json:"hash"`
+
+	// Operation The operationId of the act.
+	Operation string `json:"operation"`
+
+	// Outcome `begun`: it is about to be done. `done`: it was, or was so already. `refused`: it wasn't.
+	// `failed`: the service failed, and `code` says whether it may have been done. `cut_off`:
+	// no act; entries at the front had their 400 days.
+	Outcome AuditEntryOutcome `json:"outcome"`
+
+	// Previous A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+	// `after` are of the representation of what the act is about, as canonical JSON.
+	Previous  *AuditHash `json:"previous,omitempty"`
+	RequestID *string    `json:"request_id,omitempty"`
+
+	// Sequence The number of the entry, 1, 2, 3, … with no gap in the whole log.
+	Sequence int64 `json:"sequence"`
+
+	// Status Of the answer.
+	Status *int `json:"status,omitempty"`
+
+	// Subjects What the act is about, by the names of the path's parameters; `id` is that of what it made.
+	Subjects *map[string]string `json:"subjects,omitempty"`
+
+	// TenantID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	TenantID *ID `json:"tenant_id,omitempty"`
+
+	// Type `holdfast-audit-v1`.
+	Type string `json:"type"`
+
+	// Unwritten How many refusals of the same caller before this one have no entry, since they came too fast.
+	Unwritten *int64 `json:"unwritten,omitempty"`
+}
+
+// AuditEntryOutcome `begun`: it is about to be done. `done`: it was, or was so already. `refused`: it wasn't.
+// `failed`: the service failed, and `code` says whether it may have been done. `cut_off`:
+// no act; entries at the front had their 400 days.
+type AuditEntryOutcome string
+
+// AuditHash A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+// `after` are of the representation of what the act is about, as canonical JSON.
+type AuditHash = string
+
+// AuditHead defines model for AuditHead.
+type AuditHead struct {
+	// At Of the last entry.
+	At time.Time `json:"at"`
+
+	// Hash A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+	// `after` are of the representation of what the act is about, as canonical JSON.
+	Hash     AuditHash `json:"hash"`
+	KeyID    string    `json:"key_id"`
+	Sequence int64     `json:"sequence"`
+
+	// Signature Ed25519, 64 bytes as base64url without padding.
+	Signature string `json:"signature"`
+}
+
+// AuditPage defines model for AuditPage.
+type AuditPage struct {
+	Entries []AuditEntry `json:"entries"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+}
 
 // AuthorizationServer defines model for AuthorizationServer.
 type AuthorizationServer struct {
@@ -4707,6 +4855,54 @@ type ListAccountEventsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListAuditParams defines parameters for ListAudit.
+type ListAuditParams struct {
+	// TenantID Only acts that concern this tenant.
+	TenantID *ID `form:"tenant_id,omitempty" json:"tenant_id,omitempty"`
+
+	// Operator Only acts of the operator of this name.
+	Operator *string `form:"operator,omitempty" json:"operator,omitempty"`
+
+	// Operation Only entries of this operation, by its operationId.
+	Operation *string `form:"operation,omitempty" json:"operation,omitempty"`
+
+	// From Only entries that are not older.
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only entries that are older.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// After The sequence behind which to begin; for lines, which have no cursor.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListOwnAuditParams defines parameters for ListOwnAudit.
+type ListOwnAuditParams struct {
+	// Operation Only entries of this operation, by its operationId.
+	Operation *string `form:"operation,omitempty" json:"operation,omitempty"`
+
+	// From Only entries that are not older.
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only entries that are older.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// After The sequence behind which to begin; for lines, which have no cursor.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListCollectionsParams defines parameters for ListCollections.
 type ListCollectionsParams struct {
 	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
@@ -4947,6 +5143,30 @@ type CreateTenantParams struct {
 	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
 	// to create. It lives as long as what it made.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListTenantAuditParams defines parameters for ListTenantAudit.
+type ListTenantAuditParams struct {
+	// Operator Only acts of the operator of this name.
+	Operator *string `form:"operator,omitempty" json:"operator,omitempty"`
+
+	// Operation Only entries of this operation, by its operationId.
+	Operation *string `form:"operation,omitempty" json:"operation,omitempty"`
+
+	// From Only entries that are not older.
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only entries that are older.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// After The sequence behind which to begin; for lines, which have no cursor.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListClientsParams defines parameters for ListClients.
@@ -5670,6 +5890,40 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/accounts/{account_id}/events (the `ListAccountEvents` operationId).
 	ListAccountEvents(ctx context.Context, accountID AccountID, params *ListAccountEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAudit Read the audit log
+	//
+	// Every administrative act, and every refusal of one. An act has two entries: `begun`, which is
+	// written before anything is done, and its outcome, which names the first in `act`. One that was
+	// begun and has no outcome may or may not have been done.
+	//
+	// With `Accept: application/x-ndjson` one entry a line, up to 100,000 of them; go on behind the
+	// last with `after`. Without filters and from the first entry on, the lines can be verified with
+	// nothing else: each `hash` is the SHA-256 of all other members as canonical JSON (RFC 8785), and
+	// `previous` is that of the entry in front. It may take five minutes.
+	//
+	// Corresponds with GET /v1/audit (the `ListAudit` operationId).
+	ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAuditHead Get the end of the audit log, signed
+	//
+	// Keep it elsewhere: with it anybody can tell whether the last entries of the log, or all of them,
+	// were replaced. It is signed as checkpoints of journals are, with a key of
+	// `/.well-known/holdfast-checkpoint-keys.json`: Ed25519 over the canonical JSON of the members
+	// `at`, `hash`, `key_id`, `sequence` and `type`, which is `holdfast-audit-head-v1`.
+	//
+	// Corresponds with GET /v1/audit/head (the `GetAuditHead` operationId).
+	GetAuditHead(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListOwnAudit Read the acts that concern the tenant
+	//
+	// What operators did to the caller's tenant, and what its own programs did that is administrative,
+	// or were refused. Operators have a name here; where they called from is not told. As lines, and
+	// further on, as `GET /v1/audit`; these can't be verified, since the entries in between are of
+	// others.
+	//
+	// Corresponds with GET /v1/audit/own (the `ListOwnAudit` operationId).
+	ListOwnAudit(ctx context.Context, params *ListOwnAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListCollections List collections
 	//
@@ -6486,6 +6740,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with DELETE /v1/tenants/{tenant_id}/api-keys/{key_id} (the `RevokeAPIKey` operationId).
 	RevokeAPIKey(ctx context.Context, tenantID TenantID, keyID KeyID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTenantAudit Read the acts that concern a tenant
+	//
+	// As `GET /v1/audit` with its `tenant_id`, of a tenant that is there.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/audit (the `ListTenantAudit` operationId).
+	ListTenantAudit(ctx context.Context, tenantID TenantID, params *ListTenantAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListClients List a tenant's public clients
 	//
@@ -7976,6 +8237,70 @@ func (c *Client) ConfirmEmailChange(ctx context.Context, accountID AccountID, ch
 // Corresponds with GET /v1/accounts/{account_id}/events (the `ListAccountEvents` operationId).
 func (c *Client) ListAccountEvents(ctx context.Context, accountID AccountID, params *ListAccountEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAccountEventsRequest(c.Server, accountID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAudit Read the audit log
+//
+// Every administrative act, and every refusal of one. An act has two entries: `begun`, which is
+// written before anything is done, and its outcome, which names the first in `act`. One that was
+// begun and has no outcome may or may not have been done.
+//
+// With `Accept: application/x-ndjson` one entry a line, up to 100,000 of them; go on behind the
+// last with `after`. Without filters and from the first entry on, the lines can be verified with
+// nothing else: each `hash` is the SHA-256 of all other members as canonical JSON (RFC 8785), and
+// `previous` is that of the entry in front. It may take five minutes.
+//
+// Corresponds with GET /v1/audit (the `ListAudit` operationId).
+func (c *Client) ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAuditRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAuditHead Get the end of the audit log, signed
+//
+// Keep it elsewhere: with it anybody can tell whether the last entries of the log, or all of them,
+// were replaced. It is signed as checkpoints of journals are, with a key of
+// `/.well-known/holdfast-checkpoint-keys.json`: Ed25519 over the canonical JSON of the members
+// `at`, `hash`, `key_id`, `sequence` and `type`, which is `holdfast-audit-head-v1`.
+//
+// Corresponds with GET /v1/audit/head (the `GetAuditHead` operationId).
+func (c *Client) GetAuditHead(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAuditHeadRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListOwnAudit Read the acts that concern the tenant
+//
+// What operators did to the caller's tenant, and what its own programs did that is administrative,
+// or were refused. Operators have a name here; where they called from is not told. As lines, and
+// further on, as `GET /v1/audit`; these can't be verified, since the entries in between are of
+// others.
+//
+// Corresponds with GET /v1/audit/own (the `ListOwnAudit` operationId).
+func (c *Client) ListOwnAudit(ctx context.Context, params *ListOwnAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListOwnAuditRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9492,6 +9817,23 @@ func (c *Client) GetTenant(ctx context.Context, tenantID TenantID, reqEditors ..
 // Corresponds with DELETE /v1/tenants/{tenant_id}/api-keys/{key_id} (the `RevokeAPIKey` operationId).
 func (c *Client) RevokeAPIKey(ctx context.Context, tenantID TenantID, keyID KeyID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeAPIKeyRequest(c.Server, tenantID, keyID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTenantAudit Read the acts that concern a tenant
+//
+// As `GET /v1/audit` with its `tenant_id`, of a tenant that is there.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/audit (the `ListTenantAudit` operationId).
+func (c *Client) ListTenantAudit(ctx context.Context, tenantID TenantID, params *ListTenantAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTenantAuditRequest(c.Server, tenantID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -12144,6 +12486,285 @@ func NewListAccountEventsRequest(server string, accountID AccountID, params *Lis
 		// styled parameters, preserving literal commas as delimiters
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListAuditRequest constructs an http.Request for the ListAudit method
+func NewListAuditRequest(server string, params *ListAuditParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/audit")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.TenantID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant_id", *params.TenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Operator != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "operator", *params.Operator, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Operation != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "operation", *params.Operation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetAuditHeadRequest constructs an http.Request for the GetAuditHead method
+func NewGetAuditHeadRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/audit/head")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListOwnAuditRequest constructs an http.Request for the ListOwnAudit method
+func NewListOwnAuditRequest(server string, params *ListOwnAuditParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/audit/own")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Operation != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "operation", *params.Operation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
 
 		if params.Limit != nil {
 
@@ -14856,6 +15477,139 @@ func NewRevokeAPIKeyRequest(server string, tenantID TenantID, keyID KeyID) (*htt
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListTenantAuditRequest constructs an http.Request for the ListTenantAudit method
+func NewListTenantAuditRequest(server string, tenantID TenantID, params *ListTenantAuditParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/audit", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Operator != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "operator", *params.Operator, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Operation != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "operation", *params.Operation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -18035,6 +18789,46 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/accounts/{account_id}/events (the `ListAccountEvents` operationId).
 	ListAccountEventsWithResponse(ctx context.Context, accountID AccountID, params *ListAccountEventsParams, reqEditors ...RequestEditorFn) (*ListAccountEventsResponse, error)
 
+	// ListAuditWithResponse Read the audit log
+	//
+	// Every administrative act, and every refusal of one. An act has two entries: `begun`, which is
+	// written before anything is done, and its outcome, which names the first in `act`. One that was
+	// begun and has no outcome may or may not have been done.
+	//
+	// With `Accept: application/x-ndjson` one entry a line, up to 100,000 of them; go on behind the
+	// last with `after`. Without filters and from the first entry on, the lines can be verified with
+	// nothing else: each `hash` is the SHA-256 of all other members as canonical JSON (RFC 8785), and
+	// `previous` is that of the entry in front. It may take five minutes.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/audit (the `ListAudit` operationId).
+	ListAuditWithResponse(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*ListAuditResponse, error)
+
+	// GetAuditHeadWithResponse Get the end of the audit log, signed
+	//
+	// Keep it elsewhere: with it anybody can tell whether the last entries of the log, or all of them,
+	// were replaced. It is signed as checkpoints of journals are, with a key of
+	// `/.well-known/holdfast-checkpoint-keys.json`: Ed25519 over the canonical JSON of the members
+	// `at`, `hash`, `key_id`, `sequence` and `type`, which is `holdfast-audit-head-v1`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/audit/head (the `GetAuditHead` operationId).
+	GetAuditHeadWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetAuditHeadResponse, error)
+
+	// ListOwnAuditWithResponse Read the acts that concern the tenant
+	//
+	// What operators did to the caller's tenant, and what its own programs did that is administrative,
+	// or were refused. Operators have a name here; where they called from is not told. As lines, and
+	// further on, as `GET /v1/audit`; these can't be verified, since the entries in between are of
+	// others.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/audit/own (the `ListOwnAudit` operationId).
+	ListOwnAuditWithResponse(ctx context.Context, params *ListOwnAuditParams, reqEditors ...RequestEditorFn) (*ListOwnAuditResponse, error)
+
 	// ListCollectionsWithResponse List collections
 	//
 	// In an order that stays. Every collection that exists throughout the walk is returned exactly
@@ -18912,6 +19706,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with DELETE /v1/tenants/{tenant_id}/api-keys/{key_id} (the `RevokeAPIKey` operationId).
 	RevokeAPIKeyWithResponse(ctx context.Context, tenantID TenantID, keyID KeyID, reqEditors ...RequestEditorFn) (*RevokeAPIKeyResponse, error)
+
+	// ListTenantAuditWithResponse Read the acts that concern a tenant
+	//
+	// As `GET /v1/audit` with its `tenant_id`, of a tenant that is there.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/audit (the `ListTenantAudit` operationId).
+	ListTenantAuditWithResponse(ctx context.Context, tenantID TenantID, params *ListTenantAuditParams, reqEditors ...RequestEditorFn) (*ListTenantAuditResponse, error)
 
 	// ListClientsWithResponse List a tenant's public clients
 	//
@@ -21110,6 +21913,177 @@ func (r ListAccountEventsResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListAccountEventsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListAuditResponseDefaultHeaders the declared response headers of an HTTP default response for ListAudit
+type ListAuditResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListAuditResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListAuditResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAuditResponse) GetJSON200() *AuditPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAuditResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAuditResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAuditResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAuditResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAuditResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetAuditHeadResponseDefaultHeaders the declared response headers of an HTTP default response for GetAuditHead
+type GetAuditHeadResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetAuditHeadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditHead
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetAuditHeadResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAuditHeadResponse) GetJSON200() *AuditHead {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetAuditHeadResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAuditHeadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAuditHeadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAuditHeadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAuditHeadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListOwnAuditResponseDefaultHeaders the declared response headers of an HTTP default response for ListOwnAudit
+type ListOwnAuditResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListOwnAuditResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListOwnAuditResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListOwnAuditResponse) GetJSON200() *AuditPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListOwnAuditResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListOwnAuditResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListOwnAuditResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListOwnAuditResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListOwnAuditResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -24221,6 +25195,63 @@ func (r RevokeAPIKeyResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RevokeAPIKeyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListTenantAuditResponseDefaultHeaders the declared response headers of an HTTP default response for ListTenantAudit
+type ListTenantAuditResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListTenantAuditResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AuditPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListTenantAuditResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTenantAuditResponse) GetJSON200() *AuditPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListTenantAuditResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTenantAuditResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTenantAuditResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTenantAuditResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTenantAuditResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -27838,6 +28869,64 @@ func (c *ClientWithResponses) ListAccountEventsWithResponse(ctx context.Context,
 	return ParseListAccountEventsResponse(rsp)
 }
 
+// ListAuditWithResponse Read the audit log
+//
+// Every administrative act, and every refusal of one. An act has two entries: `begun`, which is
+// written before anything is done, and its outcome, which names the first in `act`. One that was
+// begun and has no outcome may or may not have been done.
+//
+// With `Accept: application/x-ndjson` one entry a line, up to 100,000 of them; go on behind the
+// last with `after`. Without filters and from the first entry on, the lines can be verified with
+// nothing else: each `hash` is the SHA-256 of all other members as canonical JSON (RFC 8785), and
+// `previous` is that of the entry in front. It may take five minutes.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/audit (the `ListAudit` operationId).
+func (c *ClientWithResponses) ListAuditWithResponse(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*ListAuditResponse, error) {
+	rsp, err := c.ListAudit(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAuditResponse(rsp)
+}
+
+// GetAuditHeadWithResponse Get the end of the audit log, signed
+//
+// Keep it elsewhere: with it anybody can tell whether the last entries of the log, or all of them,
+// were replaced. It is signed as checkpoints of journals are, with a key of
+// `/.well-known/holdfast-checkpoint-keys.json`: Ed25519 over the canonical JSON of the members
+// `at`, `hash`, `key_id`, `sequence` and `type`, which is `holdfast-audit-head-v1`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/audit/head (the `GetAuditHead` operationId).
+func (c *ClientWithResponses) GetAuditHeadWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetAuditHeadResponse, error) {
+	rsp, err := c.GetAuditHead(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAuditHeadResponse(rsp)
+}
+
+// ListOwnAuditWithResponse Read the acts that concern the tenant
+//
+// What operators did to the caller's tenant, and what its own programs did that is administrative,
+// or were refused. Operators have a name here; where they called from is not told. As lines, and
+// further on, as `GET /v1/audit`; these can't be verified, since the entries in between are of
+// others.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/audit/own (the `ListOwnAudit` operationId).
+func (c *ClientWithResponses) ListOwnAuditWithResponse(ctx context.Context, params *ListOwnAuditParams, reqEditors ...RequestEditorFn) (*ListOwnAuditResponse, error) {
+	rsp, err := c.ListOwnAudit(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListOwnAuditResponse(rsp)
+}
+
 // ListCollectionsWithResponse List collections
 //
 // In an order that stays. Every collection that exists throughout the walk is returned exactly
@@ -29134,6 +30223,21 @@ func (c *ClientWithResponses) RevokeAPIKeyWithResponse(ctx context.Context, tena
 		return nil, err
 	}
 	return ParseRevokeAPIKeyResponse(rsp)
+}
+
+// ListTenantAuditWithResponse Read the acts that concern a tenant
+//
+// As `GET /v1/audit` with its `tenant_id`, of a tenant that is there.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/audit (the `ListTenantAudit` operationId).
+func (c *ClientWithResponses) ListTenantAuditWithResponse(ctx context.Context, tenantID TenantID, params *ListTenantAuditParams, reqEditors ...RequestEditorFn) (*ListTenantAuditResponse, error) {
+	rsp, err := c.ListTenantAudit(ctx, tenantID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTenantAuditResponse(rsp)
 }
 
 // ListClientsWithResponse List a tenant's public clients
@@ -31911,6 +33015,192 @@ func ParseListAccountEventsResponse(rsp *http.Response) (*ListAccountEventsRespo
 	switch {
 	case true:
 		var headers ListAccountEventsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListAuditResponse parses an HTTP response from a ListAuditWithResponse call
+func ParseListAuditResponse(rsp *http.Response) (*ListAuditResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAuditResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (application/x-ndjson) unsupported
+
+	}
+
+	switch {
+	case true:
+		var headers ListAuditResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetAuditHeadResponse parses an HTTP response from a GetAuditHeadWithResponse call
+func ParseGetAuditHeadResponse(rsp *http.Response) (*GetAuditHeadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAuditHeadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditHead
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetAuditHeadResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListOwnAuditResponse parses an HTTP response from a ListOwnAuditWithResponse call
+func ParseListOwnAuditResponse(rsp *http.Response) (*ListOwnAuditResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListOwnAuditResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (application/x-ndjson) unsupported
+
+	}
+
+	switch {
+	case true:
+		var headers ListOwnAuditResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -35340,6 +36630,69 @@ func ParseRevokeAPIKeyResponse(rsp *http.Response) (*RevokeAPIKeyResponse, error
 	switch {
 	case true:
 		var headers RevokeAPIKeyResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListTenantAuditResponse parses an HTTP response from a ListTenantAuditWithResponse call
+func ParseListTenantAuditResponse(rsp *http.Response) (*ListTenantAuditResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTenantAuditResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AuditPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (application/x-ndjson) unsupported
+
+	}
+
+	switch {
+	case true:
+		var headers ListTenantAuditResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
@@ -149,6 +150,7 @@ func (p *process) makeAPI(ctx context.Context) error {
 		return err
 	}
 	checkpointKeys := tenancy.NewCheckpointKeys(p.store)
+	auditLog := audit.New(p.store, checkpointKeys, time.Now)
 	coordinator := lease.New(p.router, derivedSecrets{p.keys}, lease.Options{
 		Tracing: p.telemetry.Tracers, Signer: checkpointKeys, Log: p.telemetry.Log,
 	})
@@ -177,6 +179,8 @@ func (p *process) makeAPI(ctx context.Context) error {
 		Administration: p.store,
 		Tokens:         p.tokens,
 		Jobs:           inserter,
+		Audit:          auditLog,
+		AuditRefusals:  p.refusals(ctx, auditLog),
 		Databases:      p.swept(),
 		Checks:         p.checks(),
 		Issuer:         p.config.Issuer,

@@ -119,14 +119,14 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 	}
 	switch op.operation.OperationID {
 	case "livez", "readyz", "getOpenapi", "getJwks", "getAuthorizationServer", "listSweeps", "getRecovery",
-		"getAccount", "getDevice", "getTenant", "getIdentityReport", "getStorage", "resumeTenant", "listApiKeys":
+		"getAccount", "getDevice", "getTenant", "getIdentityReport", "getStorage", "resumeTenant", "listApiKeys", "getAuditHead":
 	case "runSweep":
 		x.path["kind"] = "identity"
 	case "listAccounts":
 		x.query = "limit=2&status=active"
 	case "listAccountDevices":
 		x.query = "limit=2&status=approved"
-	case "listTenants", "listPrincipals", "listClients", "listOperators", "listAccountEvents", "listEvents":
+	case "listTenants", "listPrincipals", "listClients", "listOperators", "listAccountEvents", "listEvents", "listAudit", "listTenantAudit", "listOwnAudit":
 		x.query = "limit=2"
 	case "listOperatorApiKeys":
 		x.path["operator_id"] = s.newOperator(t, n)

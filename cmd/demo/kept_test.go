@@ -15,6 +15,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/holdfast-dev/holdfast/clients/go"
+	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/launch"
@@ -40,7 +41,9 @@ func keptStack(t *testing.T) *stack {
 	tokens, err := tenancy.NewTokens(store, tenancy.TokenSettings{Issuer: "https://holdfast.example"}, log)
 	must(t, err)
 	must(t, tokens.Poll(t.Context()))
+	auditLog := audit.New(store, nil, time.Now)
 	api, err := httpapi.New(httpapi.Options{
+		Audit: auditLog, AuditRefusals: audit.NewRefusals(auditLog),
 		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}), Administration: store,
 		Tokens: tokens, CursorSecrets: [][]byte{secret[:]}, Log: log, Tracers: tracenoop.NewTracerProvider(), Meters: metricnoop.NewMeterProvider(),
 	})

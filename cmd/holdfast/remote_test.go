@@ -13,6 +13,7 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
@@ -76,9 +77,11 @@ func serveOn(t *testing.T, bucket objectstore.Settings, databases ...string) *se
 	s.migrations = migration.New(router, store, s.records, migration.Options{
 		Build: telemetry.Build(), IDKey: secret[:], Place: migration.PlaceOf(bucket.Endpoint, bucket.Bucket), Tokens: s.tokens,
 	})
+	auditLog := audit.New(store, tenancy.NewCheckpointKeys(store), time.Now)
 	api, err := httpapi.New(httpapi.Options{
 		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}),
 		Coordinator: coordinator, Records: s.records, Memory: s.records.Memory(), Migrations: s.migrations, Administration: store, StorageGuard: s.objects, Tokens: s.tokens,
+		Audit: auditLog, AuditRefusals: audit.NewRefusals(auditLog),
 		Jobs: inserter, Databases: databases, CursorSecrets: [][]byte{secret[:]}, Log: tel.Log, Tracers: tel.Tracers, Meters: tel.Meters,
 	})
 	must(t, err)

@@ -45,7 +45,7 @@ func tables(t *testing.T, admin *pgxpool.Pool) []table {
 // These belong to the operators and to no tenant. Whoever adds a table to the
 // list has thought about who may read it.
 var operators = map[string][]string{
-	"control": {"checkpoint_keys", "deployments", "installation", "qualifications", "revocation_counter", "revocations", "schedules", "signing_keys"},
+	"control": {"audit_log", "checkpoint_keys", "deployments", "installation", "qualifications", "revocation_counter", "revocations", "schedules", "signing_keys"},
 	"data1":   {"lease_sweeps", "number_gates", "object_sweeps", "record_sweeps", "sweeps"},
 }
 

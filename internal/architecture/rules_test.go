@@ -46,6 +46,7 @@ var rules = []rule{
 	// What is hashed is canonical JSON.
 	{"internal/audit", []string{"internal/domain"}, []string{"github.com/go-json-experiment/json/...", "github.com/jackc/pgx/v5"}},
 	{"internal/postgres", []string{"internal/domain", "db/migrations"}, nil},
+	{"internal/limits", []string{"internal/domain", "internal/tenancy", "internal/postgres"}, nil},
 	{"internal/objectstore/...", []string{"internal/domain"}, nil},
 	{"internal/telemetry", nothing, nil},
 	{"internal/config", []string{"internal/domain", "internal/postgres", "internal/objectstore"}, nil},
@@ -87,7 +88,7 @@ func domainBase(more ...string) []string {
 
 // outer is what the packages around the domain may import of this module.
 func outer(more ...string) []string {
-	return append([]string{"internal/domain/...", "internal/tenancy", "internal/audit", "internal/postgres", "internal/telemetry"}, more...)
+	return append([]string{"internal/domain/...", "internal/tenancy", "internal/audit", "internal/limits", "internal/postgres", "internal/telemetry"}, more...)
 }
 
 // A restriction names who alone may import something.

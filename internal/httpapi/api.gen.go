@@ -57,6 +57,33 @@ func (e AccountStatusFilter) Valid() bool {
 	}
 }
 
+// Defines values for AuditEntryOutcome.
+const (
+	Begun   AuditEntryOutcome = "begun"
+	CutOff  AuditEntryOutcome = "cut_off"
+	Done    AuditEntryOutcome = "done"
+	Failed  AuditEntryOutcome = "failed"
+	Refused AuditEntryOutcome = "refused"
+)
+
+// Valid indicates whether the value is a known member of the AuditEntryOutcome enum.
+func (e AuditEntryOutcome) Valid() bool {
+	switch e {
+	case Begun:
+		return true
+	case CutOff:
+		return true
+	case Done:
+		return true
+	case Failed:
+		return true
+	case Refused:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeviceStatusFilter.
 const (
 	DeviceStatusFilterApproved DeviceStatusFilter = "approved"
@@ -546,6 +573,127 @@ type AskedSweep struct {
 //
 // Example: {"plan":"pro"}
 type Attributes = json.RawMessage
+
+// AuditActor defines model for AuditActor.
+type AuditActor struct {
+	// KeyID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	KeyID *ID    `json:"key_id,omitempty"`
+	Name  string `json:"name"`
+
+	// PrincipalID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	PrincipalID *ID `json:"principal_id,omitempty"`
+
+	// TenantID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	TenantID *ID `json:"tenant_id,omitempty"`
+}
+
+// AuditCut defines model for AuditCut.
+type AuditCut struct {
+	// Hash A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+	// `after` are of the representation of what the act is about, as canonical JSON.
+	Hash AuditHash `json:"hash"`
+
+	// Through Entries up to this one are gone.
+	Through int64 `json:"through"`
+}
+
+// AuditEntry defines model for AuditEntry.
+type AuditEntry struct {
+	// Act The sequence of the entry that began what this is the outcome of.
+	Act   *int64      `json:"act,omitempty"`
+	Actor *AuditActor `json:"actor,omitempty"`
+
+	// Address Whence the request came, as this service's listener saw it.
+	Address *string `json:"address,omitempty"`
+
+	// After A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+	// `after` are of the representation of what the act is about, as canonical JSON.
+	After *AuditHash `json:"after,omitempty"`
+	At    time.Time  `json:"at"`
+
+	// Before A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+	// `after` are of the representation of what the act is about, as canonical JSON.
+	Before *AuditHash `json:"before,omitempty"`
+
+	// Code Of the problem that was answered.
+	Code *string   `json:"code,omitempty"`
+	Cut  *AuditCut `json:"cut,omitempty"`
+
+	// Hash A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+	// `after` are of the representation of what the act is about, as canonical JSON.
+	Hash AuditHash `json:"hash"`
+
+	// Operation The operationId of the act.
+	Operation string `json:"operation"`
+
+	// Outcome `begun`: it is about to be done. `done`: it was, or was so already. `refused`: it wasn't.
+	// `failed`: the service failed, and `code` says whether it may have been done. `cut_off`:
+	// no act; entries at the front had their 400 days.
+	Outcome AuditEntryOutcome `json:"outcome"`
+
+	// Previous A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+	// `after` are of the representation of what the act is about, as canonical JSON.
+	Previous  *AuditHash `json:"previous,omitempty"`
+	RequestID *string    `json:"request_id,omitempty"`
+
+	// Sequence The number of the entry, 1, 2, 3, … with no gap in the whole log.
+	Sequence int64 `json:"sequence"`
+
+	// Status Of the answer.
+	Status *int `json:"status,omitempty"`
+
+	// Subjects What the act is about, by the names of the path's parameters; `id` is that of what it made.
+	Subjects *map[string]string `json:"subjects,omitempty"`
+
+	// TenantID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	TenantID *ID `json:"tenant_id,omitempty"`
+
+	// Type `holdfast-audit-v1`.
+	Type string `json:"type"`
+
+	// Unwritten How many refusals of the same caller before this one have no entry, since they came too fast.
+	Unwritten *int64 `json:"unwritten,omitempty"`
+}
+
+// AuditEntryOutcome `begun`: it is about to be done. `done`: it was, or was so already. `refused`: it wasn't.
+// `failed`: the service failed, and `code` says whether it may have been done. `cut_off`:
+// no act; entries at the front had their 400 days.
+type AuditEntryOutcome string
+
+// AuditHash A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+// `after` are of the representation of what the act is about, as canonical JSON.
+type AuditHash = string
+
+// AuditHead defines model for AuditHead.
+type AuditHead struct {
+	// At Of the last entry.
+	At time.Time `json:"at"`
+
+	// Hash A SHA-256. `previous` is that of the entry in front, `hash` that of this one; `before` and
+	// `after` are of the representation of what the act is about, as canonical JSON.
+	Hash     AuditHash `json:"hash"`
+	KeyID    string    `json:"key_id"`
+	Sequence int64     `json:"sequence"`
+
+	// Signature Ed25519, 64 bytes as base64url without padding.
+	Signature string `json:"signature"`
+}
+
+// AuditPage defines model for AuditPage.
+type AuditPage struct {
+	Entries []AuditEntry `json:"entries"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+}
 
 // AuthorizationServer defines model for AuthorizationServer.
 type AuthorizationServer struct {
@@ -4709,6 +4857,54 @@ type ListAccountEventsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListAuditParams defines parameters for ListAudit.
+type ListAuditParams struct {
+	// TenantID Only acts that concern this tenant.
+	TenantID *ID `form:"tenant_id,omitempty" json:"tenant_id,omitempty"`
+
+	// Operator Only acts of the operator of this name.
+	Operator *string `form:"operator,omitempty" json:"operator,omitempty"`
+
+	// Operation Only entries of this operation, by its operationId.
+	Operation *string `form:"operation,omitempty" json:"operation,omitempty"`
+
+	// From Only entries that are not older.
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only entries that are older.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// After The sequence behind which to begin; for lines, which have no cursor.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListOwnAuditParams defines parameters for ListOwnAudit.
+type ListOwnAuditParams struct {
+	// Operation Only entries of this operation, by its operationId.
+	Operation *string `form:"operation,omitempty" json:"operation,omitempty"`
+
+	// From Only entries that are not older.
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only entries that are older.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// After The sequence behind which to begin; for lines, which have no cursor.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListCollectionsParams defines parameters for ListCollections.
 type ListCollectionsParams struct {
 	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
@@ -4949,6 +5145,30 @@ type CreateTenantParams struct {
 	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
 	// to create. It lives as long as what it made.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListTenantAuditParams defines parameters for ListTenantAudit.
+type ListTenantAuditParams struct {
+	// Operator Only acts of the operator of this name.
+	Operator *string `form:"operator,omitempty" json:"operator,omitempty"`
+
+	// Operation Only entries of this operation, by its operationId.
+	Operation *string `form:"operation,omitempty" json:"operation,omitempty"`
+
+	// From Only entries that are not older.
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only entries that are older.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// After The sequence behind which to begin; for lines, which have no cursor.
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListClientsParams defines parameters for ListClients.
@@ -5387,6 +5607,15 @@ type ServerInterface interface {
 	// ListAccountEvents What happened to an account
 	// (GET /v1/accounts/{account_id}/events)
 	ListAccountEvents(ctx echo.Context, accountID AccountID, params ListAccountEventsParams) error
+	// ListAudit Read the audit log
+	// (GET /v1/audit)
+	ListAudit(ctx echo.Context, params ListAuditParams) error
+	// GetAuditHead Get the end of the audit log, signed
+	// (GET /v1/audit/head)
+	GetAuditHead(ctx echo.Context) error
+	// ListOwnAudit Read the acts that concern the tenant
+	// (GET /v1/audit/own)
+	ListOwnAudit(ctx echo.Context, params ListOwnAuditParams) error
 	// ListCollections List collections
 	// (GET /v1/collections)
 	ListCollections(ctx echo.Context, params ListCollectionsParams) error
@@ -5537,6 +5766,9 @@ type ServerInterface interface {
 	// RevokeAPIKey Revoke an API key
 	// (DELETE /v1/tenants/{tenant_id}/api-keys/{key_id})
 	RevokeAPIKey(ctx echo.Context, tenantID TenantID, keyID KeyID) error
+	// ListTenantAudit Read the acts that concern a tenant
+	// (GET /v1/tenants/{tenant_id}/audit)
+	ListTenantAudit(ctx echo.Context, tenantID TenantID, params ListTenantAuditParams) error
 	// ListClients List a tenant's public clients
 	// (GET /v1/tenants/{tenant_id}/clients)
 	ListClients(ctx echo.Context, tenantID TenantID, params ListClientsParams) error
@@ -6143,6 +6375,135 @@ func (w *ServerInterfaceWrapper) ListAccountEvents(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.ListAccountEvents(ctx, accountID, params)
+	return err
+}
+
+// ListAudit converts echo context to params.
+func (w *ServerInterfaceWrapper) ListAudit(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAuditParams
+	// ------------- Optional query parameter "tenant_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "tenant_id", ctx.QueryParams(), &params.TenantID, runtime.BindQueryParameterOptions{Type: "string", Format: "uuid"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Optional query parameter "operator" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "operator", ctx.QueryParams(), &params.Operator, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter operator: %s", err))
+	}
+
+	// ------------- Optional query parameter "operation" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "operation", ctx.QueryParams(), &params.Operation, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter operation: %s", err))
+	}
+
+	// ------------- Optional query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", ctx.QueryParams(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter from: %s", err))
+	}
+
+	// ------------- Optional query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "to", ctx.QueryParams(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter to: %s", err))
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", ctx.QueryParams(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter after: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListAudit(ctx, params)
+	return err
+}
+
+// GetAuditHead converts echo context to params.
+func (w *ServerInterfaceWrapper) GetAuditHead(ctx echo.Context) error {
+	var err error
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetAuditHead(ctx)
+	return err
+}
+
+// ListOwnAudit converts echo context to params.
+func (w *ServerInterfaceWrapper) ListOwnAudit(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListOwnAuditParams
+	// ------------- Optional query parameter "operation" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "operation", ctx.QueryParams(), &params.Operation, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter operation: %s", err))
+	}
+
+	// ------------- Optional query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", ctx.QueryParams(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter from: %s", err))
+	}
+
+	// ------------- Optional query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "to", ctx.QueryParams(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter to: %s", err))
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", ctx.QueryParams(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter after: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListOwnAudit(ctx, params)
 	return err
 }
 
@@ -7493,6 +7854,73 @@ func (w *ServerInterfaceWrapper) RevokeAPIKey(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.RevokeAPIKey(ctx, tenantID, keyID)
+	return err
+}
+
+// ListTenantAudit converts echo context to params.
+func (w *ServerInterfaceWrapper) ListTenantAudit(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListTenantAuditParams
+	// ------------- Optional query parameter "operator" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "operator", ctx.QueryParams(), &params.Operator, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter operator: %s", err))
+	}
+
+	// ------------- Optional query parameter "operation" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "operation", ctx.QueryParams(), &params.Operation, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter operation: %s", err))
+	}
+
+	// ------------- Optional query parameter "from" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "from", ctx.QueryParams(), &params.From, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter from: %s", err))
+	}
+
+	// ------------- Optional query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "to", ctx.QueryParams(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter to: %s", err))
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", ctx.QueryParams(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter after: %s", err))
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListTenantAudit(ctx, tenantID, params)
 	return err
 }
 
@@ -9012,6 +9440,9 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/accounts/batch-get", wrapper.BatchGetAccounts, options.OperationMiddlewares["batchGetAccounts"]...)
 	router.POST(options.BaseURL+"/v1/accounts/import", wrapper.ImportAccounts, options.OperationMiddlewares["importAccounts"]...)
 	router.POST(options.BaseURL+"/v1/accounts/lookup", wrapper.LookupAccount, options.OperationMiddlewares["lookupAccount"]...)
+	router.GET(options.BaseURL+"/v1/audit", wrapper.ListAudit, options.OperationMiddlewares["listAudit"]...)
+	router.GET(options.BaseURL+"/v1/audit/head", wrapper.GetAuditHead, options.OperationMiddlewares["getAuditHead"]...)
+	router.GET(options.BaseURL+"/v1/audit/own", wrapper.ListOwnAudit, options.OperationMiddlewares["listOwnAudit"]...)
 	router.GET(options.BaseURL+"/v1/collections", wrapper.ListCollections, options.OperationMiddlewares["listCollections"]...)
 	router.GET(options.BaseURL+"/v1/collections/:collection", wrapper.GetCollection, options.OperationMiddlewares["getCollection"]...)
 	router.PUT(options.BaseURL+"/v1/collections/:collection", wrapper.PutCollection, options.OperationMiddlewares["putCollection"]...)
@@ -9062,6 +9493,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/tenants", wrapper.CreateTenant, options.OperationMiddlewares["createTenant"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id", wrapper.GetTenant, options.OperationMiddlewares["getTenant"]...)
 	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/api-keys/:key_id", wrapper.RevokeAPIKey, options.OperationMiddlewares["revokeApiKey"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/audit", wrapper.ListTenantAudit, options.OperationMiddlewares["listTenantAudit"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/clients", wrapper.ListClients, options.OperationMiddlewares["listClients"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/clients", wrapper.CreateClient, options.OperationMiddlewares["createClient"]...)
 	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/clients/:client_id", wrapper.DisableClient, options.OperationMiddlewares["disableClient"]...)
@@ -10277,6 +10709,238 @@ type ListAccountEventsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListAccountEventsdefaultApplicationProblemPlusJSONResponse) VisitListAccountEventsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAuditRequestObject struct {
+	Params ListAuditParams
+}
+
+type ListAuditResponseObject interface {
+	VisitListAuditResponse(w http.ResponseWriter) error
+}
+
+type ListAudit200JSONResponse AuditPage
+
+func (response ListAudit200JSONResponse) VisitListAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAudit200ApplicationXNdjsonResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListAudit200ApplicationXNdjsonResponse) VisitListAuditResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type ListAuditdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListAuditdefaultApplicationProblemPlusJSONResponse) VisitListAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAuditHeadRequestObject struct {
+}
+
+type GetAuditHeadResponseObject interface {
+	VisitGetAuditHeadResponse(w http.ResponseWriter) error
+}
+
+type GetAuditHead200JSONResponse AuditHead
+
+func (response GetAuditHead200JSONResponse) VisitGetAuditHeadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAuditHeaddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetAuditHeaddefaultApplicationProblemPlusJSONResponse) VisitGetAuditHeadResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListOwnAuditRequestObject struct {
+	Params ListOwnAuditParams
+}
+
+type ListOwnAuditResponseObject interface {
+	VisitListOwnAuditResponse(w http.ResponseWriter) error
+}
+
+type ListOwnAudit200JSONResponse AuditPage
+
+func (response ListOwnAudit200JSONResponse) VisitListOwnAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListOwnAudit200ApplicationXNdjsonResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListOwnAudit200ApplicationXNdjsonResponse) VisitListOwnAuditResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type ListOwnAuditdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListOwnAuditdefaultApplicationProblemPlusJSONResponse) VisitListOwnAuditResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -13215,6 +13879,99 @@ type RevokeAPIKeydefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeAPIKeydefaultApplicationProblemPlusJSONResponse) VisitRevokeAPIKeyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTenantAuditRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Params   ListTenantAuditParams
+}
+
+type ListTenantAuditResponseObject interface {
+	VisitListTenantAuditResponse(w http.ResponseWriter) error
+}
+
+type ListTenantAudit200JSONResponse AuditPage
+
+func (response ListTenantAudit200JSONResponse) VisitListTenantAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTenantAudit200ApplicationXNdjsonResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ListTenantAudit200ApplicationXNdjsonResponse) VisitListTenantAuditResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type ListTenantAuditdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListTenantAuditdefaultApplicationProblemPlusJSONResponse) VisitListTenantAuditResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -16228,6 +16985,15 @@ type StrictServerInterface interface {
 	// ListAccountEvents What happened to an account
 	// (GET /v1/accounts/{account_id}/events)
 	ListAccountEvents(ctx context.Context, request ListAccountEventsRequestObject) (ListAccountEventsResponseObject, error)
+	// ListAudit Read the audit log
+	// (GET /v1/audit)
+	ListAudit(ctx context.Context, request ListAuditRequestObject) (ListAuditResponseObject, error)
+	// GetAuditHead Get the end of the audit log, signed
+	// (GET /v1/audit/head)
+	GetAuditHead(ctx context.Context, request GetAuditHeadRequestObject) (GetAuditHeadResponseObject, error)
+	// ListOwnAudit Read the acts that concern the tenant
+	// (GET /v1/audit/own)
+	ListOwnAudit(ctx context.Context, request ListOwnAuditRequestObject) (ListOwnAuditResponseObject, error)
 	// ListCollections List collections
 	// (GET /v1/collections)
 	ListCollections(ctx context.Context, request ListCollectionsRequestObject) (ListCollectionsResponseObject, error)
@@ -16378,6 +17144,9 @@ type StrictServerInterface interface {
 	// RevokeAPIKey Revoke an API key
 	// (DELETE /v1/tenants/{tenant_id}/api-keys/{key_id})
 	RevokeAPIKey(ctx context.Context, request RevokeAPIKeyRequestObject) (RevokeAPIKeyResponseObject, error)
+	// ListTenantAudit Read the acts that concern a tenant
+	// (GET /v1/tenants/{tenant_id}/audit)
+	ListTenantAudit(ctx context.Context, request ListTenantAuditRequestObject) (ListTenantAuditResponseObject, error)
 	// ListClients List a tenant's public clients
 	// (GET /v1/tenants/{tenant_id}/clients)
 	ListClients(ctx context.Context, request ListClientsRequestObject) (ListClientsResponseObject, error)
@@ -17233,6 +18002,79 @@ func (sh *strictHandler) ListAccountEvents(ctx echo.Context, accountID AccountID
 		return err
 	} else if validResponse, ok := response.(ListAccountEventsResponseObject); ok {
 		return validResponse.VisitListAccountEventsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListAudit operation middleware
+func (sh *strictHandler) ListAudit(ctx echo.Context, params ListAuditParams) error {
+	var request ListAuditRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAudit(ctx.Request().Context(), request.(ListAuditRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAudit")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListAuditResponseObject); ok {
+		return validResponse.VisitListAuditResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetAuditHead operation middleware
+func (sh *strictHandler) GetAuditHead(ctx echo.Context) error {
+	var request GetAuditHeadRequestObject
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAuditHead(ctx.Request().Context(), request.(GetAuditHeadRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAuditHead")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetAuditHeadResponseObject); ok {
+		return validResponse.VisitGetAuditHeadResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListOwnAudit operation middleware
+func (sh *strictHandler) ListOwnAudit(ctx echo.Context, params ListOwnAuditParams) error {
+	var request ListOwnAuditRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListOwnAudit(ctx.Request().Context(), request.(ListOwnAuditRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListOwnAudit")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListOwnAuditResponseObject); ok {
+		return validResponse.VisitListOwnAuditResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -18926,6 +19768,32 @@ func (sh *strictHandler) RevokeAPIKey(ctx echo.Context, tenantID TenantID, keyID
 		return err
 	} else if validResponse, ok := response.(RevokeAPIKeyResponseObject); ok {
 		return validResponse.VisitRevokeAPIKeyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ListTenantAudit operation middleware
+func (sh *strictHandler) ListTenantAudit(ctx echo.Context, tenantID TenantID, params ListTenantAuditParams) error {
+	var request ListTenantAuditRequestObject
+
+	request.TenantID = tenantID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListTenantAudit(ctx.Request().Context(), request.(ListTenantAuditRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListTenantAudit")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListTenantAuditResponseObject); ok {
+		return validResponse.VisitListTenantAuditResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -33,6 +33,7 @@ type testAPI struct {
 	store       *fakeStore
 	tokens      *fakeTokens
 	jobs        *fakeJobs
+	audit       *fakeAudit
 	log         *bytes.Buffer
 }
 
@@ -49,7 +50,7 @@ type testOptions struct {
 
 func newTestAPI(t testing.TB, o testOptions) *testAPI {
 	t.Helper()
-	a := &testAPI{directory: &fakeDirectory{}, coordinator: &fakeCoordinator{}, records: &fakeRecords{record: theRecord()}, migrations: &fakeMigrations{}, memory: &fakeMemory{}, store: &fakeStore{}, tokens: &fakeTokens{}, jobs: &fakeJobs{}, log: &bytes.Buffer{}}
+	a := &testAPI{directory: &fakeDirectory{}, coordinator: &fakeCoordinator{}, records: &fakeRecords{record: theRecord()}, migrations: &fakeMigrations{}, memory: &fakeMemory{}, store: &fakeStore{}, tokens: &fakeTokens{}, jobs: &fakeJobs{}, audit: &fakeAudit{}, log: &bytes.Buffer{}}
 	if o.tracers == nil {
 		o.tracers = tracenoop.NewTracerProvider()
 	}
@@ -77,6 +78,8 @@ func newTestAPI(t testing.TB, o testOptions) *testAPI {
 		Tokens:         a.tokens,
 		Issuer:         "https://holdfast.example",
 		Jobs:           a.jobs,
+		Audit:          a.audit,
+		AuditRefusals:  a.audit,
 		Databases:      []string{"data1", "data2", "data3"},
 		Checks:         o.checks,
 		CursorSecrets:  [][]byte{[]byte("test secret")},

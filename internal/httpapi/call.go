@@ -19,6 +19,7 @@ type call struct {
 	client        tenancy.Client // zero but for what a public client calls
 	body          []byte         // the JSON text that was validated, nil without
 	lines         *lines         // the body, where it is a stream
+	act           *act           // nil for what isn't an administrative act
 	announced     int64          // bytes of a large body; -1 if they aren't known
 	held          []func()       // gives back what is held until the answer was written
 	code          string         // of the problem that was answered, for the log

@@ -174,10 +174,12 @@ type Administration interface {
 	CreatePrincipal(context.Context, tenancy.Scope, domain.TenantID, tenancy.NewPrincipal) (p tenancy.Principal, replayed bool, err error)
 	Principals(context.Context, tenancy.Scope, domain.TenantID, tenancy.List[string]) (principals []tenancy.Principal, more bool, err error)
 	DisablePrincipal(context.Context, tenancy.Scope, domain.TenantID, domain.PrincipalID) (tenancy.Principal, error)
+	Principal(context.Context, tenancy.Scope, domain.TenantID, domain.PrincipalID) (tenancy.Principal, error)
 
 	CreateClient(context.Context, tenancy.Scope, domain.TenantID, tenancy.NewClient) (c tenancy.Client, replayed bool, err error)
 	Clients(context.Context, tenancy.Scope, domain.TenantID, tenancy.List[string]) (clients []tenancy.Client, more bool, err error)
 	DisableClient(context.Context, tenancy.Scope, domain.TenantID, domain.ClientID) (tenancy.Client, error)
+	Client(context.Context, tenancy.Scope, domain.TenantID, domain.ClientID) (tenancy.Client, error)
 
 	CreateOperator(context.Context, tenancy.Scope, tenancy.NewPrincipal) (p tenancy.Principal, replayed bool, err error)
 	Operators(context.Context, tenancy.Scope, tenancy.List[string]) (operators []tenancy.Principal, more bool, err error)
@@ -186,6 +188,7 @@ type Administration interface {
 	CreateKey(context.Context, tenancy.Scope, domain.TenantID, tenancy.NewKey) (k tenancy.Key, text string, replayed bool, err error)
 	Keys(ctx context.Context, caller tenancy.Scope, tenant domain.TenantID, of domain.PrincipalID, page tenancy.List[domain.KeyID]) (keys []tenancy.Key, more bool, err error)
 	RevokeKey(context.Context, tenancy.Scope, domain.TenantID, domain.KeyID) (tenancy.Key, error)
+	Key(context.Context, tenancy.Scope, domain.TenantID, domain.KeyID) (tenancy.Key, error)
 }
 
 // StorageGuard is what the handlers need of record.Service before a tenant keeps

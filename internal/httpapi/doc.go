@@ -13,8 +13,10 @@
 //	access log    one line
 //	limit         its deadline: the operation's own, or that of all
 //	answer        errors and panics become problem+json, in one place
+//	audit         an administrative act's outcome goes into the audit log
 //	authenticate  the token becomes a tenancy.Scope that has the operation's scope
 //	validate      query, headers and body against the document
+//	begin         the act is begun in the audit log, or not done
 //	handler       decode, one domain call, encode
 //
 // A panic is met inside of the span, the log line and the request's id, so that

@@ -68,6 +68,18 @@ func (f *fakeStore) DisableClient(_ context.Context, _ tenancy.Scope, tenant dom
 	return tenancy.Client{}, nil
 }
 
+func (f *fakeStore) Principal(_ context.Context, _ tenancy.Scope, _ domain.TenantID, id domain.PrincipalID) (tenancy.Principal, error) {
+	return tenancy.Principal{ID: id}, nil
+}
+
+func (f *fakeStore) Client(_ context.Context, _ tenancy.Scope, _ domain.TenantID, id domain.ClientID) (tenancy.Client, error) {
+	return tenancy.Client{ID: id}, nil
+}
+
+func (f *fakeStore) Key(_ context.Context, _ tenancy.Scope, _ domain.TenantID, id domain.KeyID) (tenancy.Key, error) {
+	return tenancy.Key{ID: id}, nil
+}
+
 // fakeJobs adds a job for data2 and finds the others' there.
 type fakeJobs struct {
 	err  error

@@ -31,7 +31,10 @@ type operation struct {
 	oauthErrors bool          // refusals in the form of RFC 6749, section 5.2
 	takesKey    bool          // it obeys an Idempotency-Key
 	repeatable  bool          // the same request again finds what the first one did
+	waits       bool          // it waits for others for long
 	timeout     time.Duration // how long it may take; 0 for as long as any
+	audited     bool          // an administrative act
+	creates     bool          // it makes a thing
 
 	query   map[string]*openapi3.Parameter
 	headers []*openapi3.Parameter
@@ -87,7 +90,7 @@ func newOperation(doc *openapi3.T, template, method string, item *openapi3.PathI
 		return nil, err
 	}
 	extended := extensions(described.Extensions)
-	if err := extended.demandKnown(extensionErrors, extensionTimeout, extensionRepeatable); err != nil {
+	if err := extended.demandKnown(extensionErrors, extensionTimeout, extensionRepeatable, extensionAudit, extensionWaits); err != nil {
 		return nil, err
 	}
 	timeout, err := extended.seconds(extensionTimeout)
@@ -98,6 +101,14 @@ func newOperation(doc *openapi3.T, template, method string, item *openapi3.PathI
 	if err != nil {
 		return nil, err
 	}
+	marked, err := extended.flag(extensionAudit)
+	if err != nil {
+		return nil, err
+	}
+	waits, err := extended.flag(extensionWaits)
+	if err != nil {
+		return nil, err
+	}
 	op := &operation{
 		id:          described.OperationID,
 		method:      method,
@@ -105,7 +116,10 @@ func newOperation(doc *openapi3.T, template, method string, item *openapi3.PathI
 		scope:       scope,
 		oauthErrors: extended[extensionErrors] == "rfc6749",
 		repeatable:  repeatable,
+		waits:       waits,
 		timeout:     timeout,
+		audited:     marked || method != http.MethodGet && strings.HasPrefix(scope, "operator:"),
+		creates:     described.Responses.Status(http.StatusCreated) != nil,
 		query:       make(map[string]*openapi3.Parameter),
 		matched:     &routers.Route{Spec: doc, Path: template, PathItem: item, Method: method, Operation: described},
 	}

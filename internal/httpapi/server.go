@@ -27,6 +27,8 @@ type Options struct {
 	StorageGuard   StorageGuard // nil where there is no object store
 	Tokens         Tokens
 	Jobs           Jobs
+	Audit          AuditLog
+	AuditRefusals  AuditRefusals
 	Databases      []string // those that sweeps walk
 	Checks         []ReadinessCheck
 
@@ -58,6 +60,8 @@ type server struct {
 	storageGuard   StorageGuard
 	tokens         Tokens
 	jobs           Jobs
+	auditLog       AuditLog
+	auditRefusals  AuditRefusals
 	databases      []string
 	readiness      *readiness
 	document       document
@@ -110,6 +114,8 @@ func New(o Options) (*API, error) {
 		storageGuard:   o.StorageGuard,
 		tokens:         o.Tokens,
 		jobs:           o.Jobs,
+		auditLog:       o.Audit,
+		auditRefusals:  o.AuditRefusals,
 		databases:      o.Databases,
 		readiness:      newReadiness(o.Checks, o.Log),
 		document:       published,
@@ -121,10 +127,13 @@ func New(o Options) (*API, error) {
 		log:            o.Log,
 	}
 	e := newEcho()
-	e.Use(s.identify, tracing.middleware, s.logAccess, s.limit, allowHead, s.answer, refuseSlashes, s.authenticate, s.validate)
-	RegisterHandlers(e, NewStrictHandler(s, nil))
+	e.Use(s.identify, tracing.middleware, s.logAccess, s.limit, allowHead, s.answer, refuseSlashes, s.audit, s.authenticate, s.validate)
+	RegisterHandlers(e, NewStrictHandler(s, []StrictMiddlewareFunc{s.begin}))
 	if err := s.demandRoutes(e); err != nil {
 		return nil, err
+	}
+	if o.Audit == nil || o.AuditRefusals == nil {
+		return nil, errors.New("administrative acts need an audit log")
 	}
 	return &API{echo: e, draining: s.readiness}, nil
 }

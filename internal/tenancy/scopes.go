@@ -19,6 +19,7 @@ const (
 	RecordRead       = "record:read"
 	RecordWrite      = "record:write"
 	MigrationRequest = "migration:request"
+	AuditRead        = "audit:read"
 
 	OperatorRead    = "operator:read"
 	OperatorTenants = "operator:tenants"
@@ -29,7 +30,7 @@ const (
 // TenantScopes are those that a tenant's principal may be granted, sorted.
 func TenantScopes() []string {
 	return []string{
-		IdentityRead, IdentityWrite, LeaseAdmin, LeaseAppend, LeaseHold, LeaseRead,
+		AuditRead, IdentityRead, IdentityWrite, LeaseAdmin, LeaseAppend, LeaseHold, LeaseRead,
 		MigrationRequest, RecordRead, RecordWrite,
 	}
 }

@@ -1,0 +1,101 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
+)
+
+// Control is what the log needs of tenancy.Store: transactions of the control
+// database in which row-level security shows one tenant's rows, or with the zero id
+// the operators'.
+type Control interface {
+	ControlTx(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error
+	ControlRead(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error
+}
+
+// Log is the log of one installation.
+type Log struct {
+	control Control
+	signer  Signer
+	now     func() time.Time
+}
+
+// New makes the log. The clock stamps entries, and the signer signs heads: nil for who
+// gives none.
+func New(control Control, signer Signer, now func() time.Time) *Log {
+	return &Log{control, signer, now}
+}
+
+// operators is the tenant id of what belongs to no tenant.
+var operators = domain.TenantID{}
+
+const (
+	// sqlLockLog makes one append, or cut, go first. The entry in front is read behind
+	// it, so that what is read is the last one.
+	sqlLockLog = `SELECT pg_advisory_xact_lock(audit_log_lock())`
+
+	sqlLastEntry = `SELECT sequence, hash, at FROM audit_log ORDER BY sequence DESC LIMIT 1`
+
+	sqlAppendEntry = `
+INSERT INTO audit_log (sequence, at, tenant_id, operator, operation, entry, hash)
+VALUES ($1, $2, $3, $4, $5, $6, $7)`
+)
+
+// Append adds the entry at the end of the chain and gives its number. When it
+// returns without an error the entry is there for good.
+//
+// Errors: unavailable; outcome unknown when the connection was lost on the commit.
+func (l *Log) Append(ctx context.Context, e Entry) (sequence int64, err error) {
+	err = l.control.ControlTx(ctx, operators, func(tx pgx.Tx) error {
+		sequence, err = l.appendTx(ctx, tx, e)
+		return err
+	})
+	return sequence, err
+}
+
+func (l *Log) appendTx(ctx context.Context, tx pgx.Tx, e Entry) (sequence int64, err error) {
+	if _, err := tx.Exec(ctx, sqlLockLog); err != nil {
+		return 0, err
+	}
+	last, err := lastTx(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
+	e.Type, e.Sequence, e.Previous = entryType, last.Sequence+1, last.Hash
+	// The clocks of two processes may lie apart.
+	if e.At = l.now().UTC().Truncate(time.Microsecond); e.At.Before(last.At) {
+		e.At = last.At
+	}
+	c, err := e.chained()
+	if err != nil {
+		return 0, err
+	}
+	_, err = tx.Exec(ctx, sqlAppendEntry, e.Sequence, e.At, e.Tenant, e.operator(), e.Operation, c.Text, c.Hash[:])
+	return e.Sequence, err
+}
+
+// operator is the name of the operator who acts, or nil.
+func (e *Entry) operator() *string {
+	if e.Actor == nil || e.Actor.Tenant != operators {
+		return nil
+	}
+	return &e.Actor.Name
+}
+
+// lastTx gives the end of the chain: number 0 and the root of one without entries.
+func lastTx(ctx context.Context, tx pgx.Tx) (Head, error) {
+	last := Head{Hash: root}
+	var hash []byte
+	err := tx.QueryRow(ctx, sqlLastEntry).Scan(&last.Sequence, &hash, &last.At)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return last, nil
+	}
+	copy(last.Hash[:], hash)
+	last.At = last.At.UTC()
+	return last, err
+}

@@ -93,8 +93,24 @@ CREATE FUNCTION purge_tables() RETURNS SETOF text LANGUAGE sql STABLE SET search
     END;
 -- +goose StatementEnd
 
+-- The first number from one on that has rows of the tenant that the transaction is
+-- entered for, in whichever table: NULL for none. It is the owner's, as the next one.
+-- +goose StatementBegin
+CREATE FUNCTION purge_next(p_from smallint) RETURNS smallint
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+DECLARE
+    v_next smallint;
+BEGIN
+    EXECUTE (SELECT 'SELECT min(n.number) FROM (' || string_agg(format(
+                 '(SELECT t.number FROM %I t WHERE t.tenant_id = $1 AND t.number >= $2 ORDER BY t.tenant_id, t.number LIMIT 1)', p.name), ' UNION ALL ')
+                 || ') n' FROM purge_tables() AS p (name))
+       INTO v_next USING holdfast_tenant(), p_from;
+    RETURN v_next;
+END $$;
+-- +goose StatementEnd
+
 -- Deletes up to so many rows of a number of the tenant that the transaction is
--- entered for: 0 when none are left, and NULL when another worker is at the number.
+-- entered for, and tells how many: NULL when another worker is at the number.
 -- It is the owner's, who may delete everywhere and on whom row-level security is
 -- forced: it sees that tenant's rows alone, and only of one that is being purged.
 -- Whoever serves may delete neither journals nor worlds; nobody else does either.
@@ -127,5 +143,7 @@ BEGIN
     RETURN v_all;
 END $$;
 -- +goose StatementEnd
+REVOKE EXECUTE ON FUNCTION purge_next(smallint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION purge_next(smallint) TO holdfast_worker;
 REVOKE EXECUTE ON FUNCTION purge_number(smallint, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION purge_number(smallint, integer) TO holdfast_worker;

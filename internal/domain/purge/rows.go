@@ -2,6 +2,7 @@ package purge
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -62,48 +63,72 @@ func (s *Service) onDatabase(ctx context.Context, db *postgres.Database, tenant 
 	})
 }
 
-// sqlPurgeNumber: the tenant is the transaction's; it is an argument for form's sake.
-const sqlPurgeNumber = `SELECT purge_number($2, $3) WHERE $1::uuid IS NOT NULL`
+// In both the tenant is the transaction's own; the argument is for form's sake.
+const (
+	sqlPurgeNext   = `SELECT purge_next($2) WHERE $1::uuid IS NOT NULL`
+	sqlPurgeNumber = `SELECT purge_number($2, $3) WHERE $1::uuid IS NOT NULL`
+)
 
-// purgeNumbers goes over numbers, from the one whose turn it is, until one pass has
-// deleted rows, and writes down behind which numbers nothing is left.
+// purgeNumbers does one pass over the first number that has rows, and goes on when
+// there is none.
 func (s *Service) purgeNumbers(ctx context.Context, p *purge) (more bool, err error) {
-	from, deleted := p.number, int64(0)
-	for deleted == 0 && int(p.number) < domain.Numbers {
-		var busy bool
-		deleted, busy, err = s.pass(ctx, p.tenant, domain.Number(p.number))
-		switch {
-		case err != nil:
-			return false, err
-		case busy:
-			return false, nil
-		case deleted == 0:
-			p.number++
-		}
+	next, err := s.nextNumber(ctx, p.tenant)
+	if err != nil {
+		return false, err
 	}
-	if int(p.number) == domain.Numbers {
+	if next == domain.Numbers {
 		p.step, p.number = s.next(p.step), 0
-	} else if p.number == from {
-		return true, nil
+		return true, s.save(ctx, p)
 	}
+	busy, err := s.pass(ctx, p.tenant, domain.Number(next))
+	if err != nil || busy || next == p.number {
+		return !busy && err == nil, err
+	}
+	p.number = next
 	return true, s.save(ctx, p)
 }
 
+// nextNumber is the first number that has rows of the tenant; domain.Numbers when none
+// has. Each database is asked for those that live there.
+func (s *Service) nextNumber(ctx context.Context, tenant domain.TenantID) (next int16, err error) {
+	next = domain.Numbers
+	for _, db := range s.router.Databases() {
+		for from := int16(0); from < next; {
+			found := int16(domain.Numbers)
+			err := s.onDatabase(ctx, db, tenant, func(tx *tenancy.Tx, _ []int16) {
+				tx.Queue(sqlPurgeNext, from).QueryRow(func(row pgx.Row) error {
+					var n *int16
+					if err := row.Scan(&n); err != nil || n == nil {
+						return err
+					}
+					found = *n
+					return nil
+				})
+			})
+			switch {
+			case err != nil:
+				return 0, err
+			case found < domain.Numbers && !slices.Contains(db.Numbers, domain.Number(found)):
+				from = found + 1 // what a number that has moved away has left is the mover's
+			default:
+				next, from = min(next, found), domain.Numbers
+			}
+		}
+	}
+	return next, nil
+}
+
 // pass deletes rows of one number. It is busy while another worker is at it.
-func (s *Service) pass(ctx context.Context, tenant domain.TenantID, number domain.Number) (deleted int64, busy bool, err error) {
+func (s *Service) pass(ctx context.Context, tenant domain.TenantID, number domain.Number) (busy bool, err error) {
 	entry := tenancy.Entry{Tenant: tenant, Numbers: []domain.Number{number}, Purpose: tenancy.Purge}
 	err = tenancy.Run(ctx, s.router.Database(number), entry, func(_ context.Context, tx *tenancy.Tx) error {
 		tx.Queue(sqlPurgeNumber, int16(number), passRows).QueryRow(func(row pgx.Row) error {
-			var n *int64
-			if err := row.Scan(&n); err != nil {
-				return err
-			}
-			if busy = n == nil; !busy {
-				deleted = *n
-			}
-			return nil
+			var deleted *int64
+			err := row.Scan(&deleted)
+			busy = deleted == nil
+			return err
 		})
 		return nil
 	})
-	return deleted, busy, err
+	return busy, err
 }

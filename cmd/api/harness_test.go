@@ -68,7 +68,9 @@ func stackOn(installation *testkit.Installation, settings postgres.Settings) *st
 	var placement []string
 	for _, location := range settings.Data {
 		urls = append(urls, location.Name+"="+location.URL)
-		placement = append(placement, location.Name+"="+ranges(numbers[location.Name]))
+		if placed := numbers[location.Name]; len(placed) > 0 {
+			placement = append(placement, location.Name+"="+ranges(placed))
+		}
 	}
 	key := tenancy.GenerateKey(time.Now())
 	serverKey := make([]byte, 32)

@@ -17,7 +17,9 @@ func (in *Installation) Environ() []string {
 	var urls, placement []string
 	for _, location := range settings.Data {
 		urls = append(urls, location.Name+"="+location.URL)
-		placement = append(placement, location.Name+"="+postgres.FormatNumbers(numbers[location.Name]))
+		if placed := numbers[location.Name]; len(placed) > 0 {
+			placement = append(placement, location.Name+"="+postgres.FormatNumbers(placed))
+		}
 	}
 	return []string{
 		"HOLDFAST_ENVIRONMENT=development",

@@ -46,7 +46,7 @@ func tables(t *testing.T, admin *pgxpool.Pool) []table {
 // list has thought about who may read it.
 var operators = map[string][]string{
 	"control": {"audit_log", "checkpoint_keys", "deployments", "installation", "qualifications", "revocation_counter", "revocations", "schedules", "signing_keys"},
-	"data1":   {"lease_sweeps", "number_gates", "object_sweeps", "record_sweeps", "sweeps"},
+	"data1":   {"lease_sweeps", "number_gates", "object_sweeps", "record_sweeps", "restores", "sweeps"},
 }
 
 func TestEveryTable_IsTheOwnersAndForcedByTenant(t *testing.T) {

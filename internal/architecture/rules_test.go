@@ -51,6 +51,8 @@ var rules = []rule{
 	{"internal/telemetry", nothing, nil},
 	{"internal/config", []string{"internal/domain", "internal/postgres", "internal/objectstore"}, nil},
 	{"internal/fleet", []string{"internal/domain", "internal/postgres"}, nil},
+	// It puts each domain in step again, one after the other.
+	{"internal/restore", []string{"internal/domain/...", "internal/tenancy", "internal/postgres"}, nil},
 	{"internal/schema", []string{"internal/domain", "internal/postgres", "internal/jobs/riverschema"}, nil},
 
 	{"internal/jobs/riverschema", []string{"internal/postgres"}, nil},

@@ -41,6 +41,8 @@ func statements(t *testing.T) (all []statement) {
 var ownersOwn = map[string]bool{
 	"sqlOpenNumbers": true, "sqlCloseNumbers": true, "sqlReopenNumbers": true,
 	"sqlAddNumberGate": true, "sqlFollowTenantGates": true, "sqlBecomeCopy": true, "sqlCount": true, "sqlRemoveGates": true,
+	"sqlLeaveEra": true, "sqlEnterRestore": true, "sqlGatedTenants": true,
+	"sqlLastRestore": true, "sqlIncarnation": true, "sqlEndStaleRestores": true, "sqlBeginRestore": true, "sqlEndRestore": true, "sqlReconciled": true,
 }
 
 // TestEveryStatement_IsPreparedByARoleThatUsesIt finds a statement that no

@@ -115,6 +115,10 @@ func beginBatch(entry Entry) *pgx.Batch {
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(begin)
+	if entry.Purpose == Restore {
+		batch.Queue(sqlEnterRestore, entry.Tenant, numbers, knownRecordFormat, knownLeaseRules)
+		return batch
+	}
 	batch.Queue(sqlEnter, entry.Tenant, numbers, string(entry.Purpose), layout, knownRecordFormat, knownLeaseRules, entry.Unsynced)
 	return batch
 }

@@ -42,6 +42,7 @@ const clockMargin = time.Minute
 type inspection struct {
 	s       *Service
 	tenant  domain.TenantID
+	purpose tenancy.Purpose
 	page    int                           // rows that are read at once
 	digests [domain.Numbers]recordDigests // each written by its own run's goroutine
 
@@ -51,7 +52,7 @@ type inspection struct {
 }
 
 func (s *Service) newInspection(tenant domain.TenantID, found func(Violation) error) *inspection {
-	return &inspection{s: s, tenant: tenant, page: checkPage, found: found, tally: newTally()}
+	return &inspection{s: s, tenant: tenant, purpose: tenancy.Export, page: checkPage, found: found, tally: newTally()}
 }
 
 // all looks at every database, side by side.
@@ -90,7 +91,7 @@ type inspectedRun struct {
 
 // entry is a reading transaction in the numbers given, all of one database.
 func (i *inspection) entry(numbers []int16) tenancy.Entry {
-	return tenancy.Entry{Tenant: i.tenant, Numbers: distinct(numbers), Purpose: tenancy.Export, Layout: domain.Layout, ReadOnly: true}
+	return tenancy.Entry{Tenant: i.tenant, Numbers: distinct(numbers), Purpose: i.purpose, Layout: domain.Layout, ReadOnly: true}
 }
 
 // tell counts and passes on a violation.

@@ -16,6 +16,14 @@ type keptEvents struct {
 	first, last int64 // revisions; 0 if there are none
 }
 
+// dense tells that no event is missing between the first and the last. A restore
+// takes a revision on by whole eras, with an event at where it comes to.
+func (k keptEvents) dense() bool {
+	missing := k.last - k.first + 1 - k.count
+	leaps := domain.NextEra(missing) - missing // as many as make whole eras of it
+	return missing == 0 || missing > 0 && leaps < k.count
+}
+
 // checkedAccount is an account's row with what stands beside it.
 type checkedAccount struct {
 	*accountRow
@@ -158,7 +166,7 @@ func (r *inspectedRun) history(record ref, revision int64, createdAt, updatedAt 
 		return nil
 	case kept.last != revision:
 		wrong = fmt.Sprintf("is at revision %d, and its last event tells of revision %d", revision, kept.last)
-	case kept.count != kept.last-kept.first+1:
+	case !kept.dense():
 		wrong = fmt.Sprintf("has %d events of the revisions %d to %d", kept.count, kept.first, kept.last)
 	case kept.first > 1 && createdAt.After(due):
 		wrong = fmt.Sprintf("has no event before revision %d, and was not made that long ago", kept.first)

@@ -30,6 +30,7 @@ const (
 	AccountEmailChanged EventKind = "account.email_changed" // also the first address, and the same one verified anew
 	AccountEmailRemoved EventKind = "account.email_removed"
 	AccountDeleted      EventKind = "account.deleted"
+	AccountRestored     EventKind = "account.restored" // its database was put back to an earlier time: read it again
 	DeviceCreated       EventKind = "device.created"
 	DeviceChanged       EventKind = "device.changed"
 	DeviceWasApproved   EventKind = "device.approved"
@@ -37,6 +38,7 @@ const (
 	DeviceRedeemed      EventKind = "device.redeemed"
 	DeviceWasRevoked    EventKind = "device.revoked"
 	DeviceRemoved       EventKind = "device.removed"
+	DeviceRestored      EventKind = "device.restored" // likewise
 )
 
 // Actor is who made a change.

@@ -37,6 +37,8 @@ var errFeedRewound = domain.Invalid("cursor_ahead",
 // on at what is left, and is not told what it missed; a follower that must know
 // compares the accounts.
 //
+// A position in a time that a restore has taken back is told, and told for good.
+//
 // Errors: unavailable when any database is; invalid cursor_ahead; the gates'
 // refusals.
 func (s *Service) Feed(ctx context.Context, scope tenancy.Scope, after FeedPosition, limit int) (FeedPage, error) {
@@ -49,7 +51,7 @@ func (s *Service) Feed(ctx context.Context, scope tenancy.Scope, after FeedPosit
 	}); err != nil {
 		return FeedPage{}, err
 	}
-	if slices.ContainsFunc(streams, func(st *stream) bool { return st.after > st.end }) {
+	if slices.ContainsFunc(streams, (*stream).rewound) {
 		return FeedPage{}, errFeedRewound
 	}
 	shareOut(streams, min(max(limit, 1), MaxEvents))

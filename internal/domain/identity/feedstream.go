@@ -15,9 +15,16 @@ type stream struct {
 	number domain.Number
 	after  int64 // the last sequence that the follower has seen
 	end    int64 // the last that was committed; 0 if there never was any
-	part   int   // how many events the page has room for
+	// restored is where the stream ended before its database was put back.
+	restored int64
+	part     int // how many events the page has room for
 
 	events []Event
+}
+
+// rewound tells a follower that has seen what is not, or no longer, so.
+func (st *stream) rewound() bool {
+	return st.after > st.end || domain.Lost(st.after, st.end, st.restored)
 }
 
 // backlog is how many events at most wait for the follower.
@@ -42,9 +49,9 @@ func (s *Service) onStreams(streams []*stream, do func(*postgres.Database, []*st
 }
 
 const sqlStreamEnds = `
-SELECT s.ordinal, c.last
+SELECT s.ordinal, c.last, c.restored
   FROM unnest($2::smallint[]) WITH ORDINALITY AS s (number, ordinal)
- CROSS JOIN LATERAL (SELECT c.last FROM event_counters c
+ CROSS JOIN LATERAL (SELECT c.last, c.restored FROM event_counters c
                       WHERE c.tenant_id = $1 AND c.number = s.number LIMIT 1) c`
 
 // readEnds reads how far each stream goes. All up to there is committed, since
@@ -58,9 +65,9 @@ func (s *Service) readEnds(ctx context.Context, db *postgres.Database, tenant do
 	e.ReadOnly = true
 	return tenancy.Run(ctx, db, e, func(ctx context.Context, tx *tenancy.Tx) error {
 		tx.Queue(sqlStreamEnds, numbers).Query(func(rows pgx.Rows) error {
-			var ordinal, last int64
-			_, err := pgx.ForEachRow(rows, []any{&ordinal, &last}, func() error {
-				streams[ordinal-1].end = last
+			var ordinal, last, restored int64
+			_, err := pgx.ForEachRow(rows, []any{&ordinal, &last, &restored}, func() error {
+				streams[ordinal-1].end, streams[ordinal-1].restored = last, restored
 				return nil
 			})
 			return err

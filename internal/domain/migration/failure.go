@@ -19,6 +19,7 @@ const (
 	DatabaseUnavailable = "database_unavailable"
 	BuildDiffers        = "build_differs"
 	VerificationFailed  = "verification_failed"
+	DatabaseRestored    = "database_restored"
 	Internal            = "internal"
 )
 
@@ -34,6 +35,7 @@ var nextSteps = map[string]string{
 	DatabaseUnavailable: "Look at the data databases. Nothing was lost. When they answer, have the resumption approved.",
 	BuildDiffers:        "What the worker is, or works with, isn't what the plan names: its drift shows what. Bring that back, or start workers of the plan's build, or requalify for a new build. Then have the resumption approved.",
 	VerificationFailed:  "Compare the findings with a backup before anything else. Nothing is removed meanwhile.",
+	DatabaseRestored:    "A data database was put back to an earlier time, and with it collections that had come further. Nothing was lost of the bodies. Have the resumption approved, resume, and activate and run again what the state asks for; verify anew, with a baseline of now.",
 	Internal:            "Look at the worker's log by the migration's id, and tell the developers. Nothing was lost.",
 }
 

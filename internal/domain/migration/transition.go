@@ -70,6 +70,12 @@ func transitTx(ctx context.Context, tx pgx.Tx, from *Migration, s step) (Migrati
 	if from.State != s.to && !from.State.MayBecome(s.to) {
 		return Migration{}, errState(from.State)
 	}
+	return transitionTx(ctx, tx, from, s)
+}
+
+// transitionTx is transitTx without the table of states, for what a restore has to
+// put right.
+func transitionTx(ctx context.Context, tx pgx.Tx, from *Migration, s step) (Migration, error) {
 	var now time.Time
 	if err := tx.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now); err != nil {
 		return Migration{}, err

@@ -113,7 +113,7 @@ func (c *locked) apply(p *Publication, receipt *Receipt) error {
 		receipt.Changes = append(receipt.Changes, s.change())
 	}
 	if len(receipt.Changes) > 0 {
-		t.revision++
+		t.revision = max(t.revision, domain.EraStart(c.sequence)) + 1 // no revision of a time that was lost comes again
 		t.live, t.updatedAt = len(live) > 0, later(c.now, t.updatedAt)
 	}
 	return nil

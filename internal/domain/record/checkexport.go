@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -63,7 +64,7 @@ func (w *inspectedCollection) exportEnd(ctx context.Context) error {
 			return row.Scan(&counted, &last)
 		})
 	})
-	if err != nil || last >= counted {
+	if err != nil || last >= counted || domain.EndsAt(counted, last) { // it may have left an era that a restore took back
 		return err
 	}
 	return w.tell(w.violation.of(ExportShort, fmt.Sprintf(

@@ -36,7 +36,8 @@ type collection struct {
 	claimGeneration int64        // the last
 	token           domain.Token // of the last transaction that changed anything in it
 	createdAt       time.Time
-	sealed          bool // see Collection
+	sealed          bool  // see Collection
+	restored        int64 // its sequence before its database was put back
 }
 
 func (c *collection) shown() Collection {
@@ -44,7 +45,7 @@ func (c *collection) shown() Collection {
 }
 
 const collectionColumns = `c.number, c.collection, c.collection_id, c.record_format, c.world_id, c.profile,
-       c.export_sequence, c.row_identity, c.claim_generation, c.token, c.created_at, c.sealed`
+       c.export_sequence, c.row_identity, c.claim_generation, c.token, c.created_at, c.sealed, c.restored_sequence`
 
 // scanCollection reads collectionColumns, behind others.
 func scanCollection(row pgx.CollectableRow, c *collection, before ...any) (err error) {
@@ -52,7 +53,7 @@ func scanCollection(row pgx.CollectableRow, c *collection, before ...any) (err e
 	var world *string
 	var profile string
 	if err := row.Scan(append(before, &number, &c.name, &c.id, &c.format, &world, &profile,
-		&c.sequence, &c.rowIdentity, &c.claimGeneration, &c.token, &c.createdAt, &c.sealed)...); err != nil {
+		&c.sequence, &c.rowIdentity, &c.claimGeneration, &c.token, &c.createdAt, &c.sealed, &c.restored)...); err != nil {
 		return err
 	}
 	if world != nil {
@@ -67,12 +68,17 @@ const sqlReadCollection = `
 SELECT ` + collectionColumns + ` FROM collections c WHERE c.tenant_id = $1 AND c.number = $2 AND c.collection = $3`
 
 // sqlCreateCollection takes the tenant's format from its gate, which stays as it
-// is until the transaction ends. It makes nothing where there is a collection.
+// is until the transaction ends. Its counters begin where its number's era does
+// (domain.EraStart): there may have been one of that name in a time that a restore
+// has taken back. It makes nothing where there is a collection.
 const sqlCreateCollection = `
 INSERT INTO collections AS c (tenant_id, number, collection, collection_id, record_format, world_id, profile,
        export_sequence, row_identity, claim_generation, token, created_at)
-SELECT $1, $2, $3, $4, g.record_format, $5, $6, 0, 0, 0, $4, $7
-  FROM tenant_gates g WHERE g.tenant_id = $1
+SELECT $1, $2, $3, $4, g.record_format, $5, $6, e.start, 0, e.start, $4, $7
+  FROM tenant_gates g
+ CROSS JOIN LATERAL (SELECT coalesce((SELECT c.last >> 40 << 40 FROM event_counters c
+                                       WHERE c.tenant_id = $1 AND c.number = $2 LIMIT 1), 0) AS start) e
+ WHERE g.tenant_id = $1
 ON CONFLICT (tenant_id, number, collection) DO NOTHING`
 
 // NewCollection is a collection to be made.

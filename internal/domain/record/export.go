@@ -87,10 +87,16 @@ SELECT s.counter, s.item_key, s.revision, ` + sectionColumns + `, coalesce(b.who
  WHERE s.place <= 2 OR s.before <= $7
  ORDER BY s.export_sequence`
 
+// errExportRewound is for a sequence that the collection hasn't come to, or that was
+// given out in a time which a restore has taken back. To go on from there would pass
+// over what was published since.
+var errExportRewound = domain.Invalid("cursor_ahead",
+	"The sequence is ahead of the collection, as after its database was restored from a backup. Begin again without it, or from a snapshot.").At("?after")
+
 // Export gives what has changed in a collection behind a sequence. A reader that
 // goes on from each page's Next misses no change, and sees none twice.
 //
-// Errors: invalid section_unknown, not found collection_not_found, unavailable
+// Errors: invalid section_unknown, cursor_ahead, not found collection_not_found, unavailable
 // body_unavailable with the members key and section, unless the request
 // has such bodies marked.
 func (s *Service) Export(ctx context.Context, scope tenancy.Scope, collection string, req ExportRequest) (*ExportPage, error) {
@@ -145,18 +151,20 @@ func (s *Service) exportPage(ctx context.Context, scope tenancy.Scope, of Collec
 	}
 	var counted *collection
 	var found []Exported
+	var seen int64 // which may be ahead of the counter that was read first
 	err := s.read(ctx, scope, of.Name, func(tx *tenancy.Tx, ref ref) {
-		counted, found = nil, nil
+		counted, found, seen = nil, nil, 0
 		queueReadCollection(tx, ref, &counted)
-		var counter int64 // which may be ahead of the one that was read first
 		tx.Queue(sqlReadChanges, int16(ref.number), ref.name, sections, req.After, req.Limit+1, bound, req.Bodies, room).
-			Query(scanExported(&found, &counter))
+			Query(scanExported(&found, &seen))
 	})
 	switch {
 	case err != nil:
 		return nil, err
 	case counted == nil:
 		return nil, errNoCollection
+	case req.After > max(counted.sequence, seen) || domain.Lost(req.After, counted.sequence, counted.restored):
+		return nil, errExportRewound
 	}
 	return cutPage(found, counted.sequence, req, bound), nil
 }

@@ -160,7 +160,7 @@ func (l *reconcileListener) table(done restore.Outcome) error {
 		return err
 	}
 	if c := done.Control; c != nil {
-		fmt.Fprintf(l.out, "\nThe control database: %d tenants put right, %d adopted, %d that were being deleted.\n", c.Tenants, c.Adopted, c.Deleting)
+		fmt.Fprintf(l.out, "\nThe control database: %d tenants put right, %d adopted, %d that were being deleted, or had been.\n", c.Tenants, c.Adopted, c.Deleting)
 	}
 	switch {
 	case done.Decisions > 0:

@@ -11,16 +11,12 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
-// gone tells a tenant of whom nothing may be left.
-func gone(t tenancy.Tenant) bool { return t.State == "purged" }
+// gone tells a tenant of whom nothing may be left, or less and less.
+func gone(t tenancy.Tenant) bool {
+	return t.State == tenancy.TenantPurged || t.State == tenancy.TenantPurging
+}
 
-// sqlTenantTables are the tables that hold rows of tenants by number.
-const sqlTenantTables = `
-SELECT c.relname FROM pg_class c
- WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
-   AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped)
-   AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'number' AND NOT a.attisdropped)
- ORDER BY c.relname`
+const sqlTenantTables = `SELECT purge_tables()`
 
 // removedRows bounds a transaction of a removal.
 const removedRows = 5000

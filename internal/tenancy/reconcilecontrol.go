@@ -18,7 +18,7 @@ import (
 type RepairedControl struct {
 	Tenants  int64 `json:"tenants"`  // whose state, and how their records begin, is again what their gates say
 	Adopted  int64 `json:"adopted"`  // of which only gates and rows were left: they are suspended, under a name made from their id
-	Deleting int64 `json:"deleting"` // whose gates say that they were being deleted: they stay closed
+	Deleting int64 `json:"deleting"` // that were being deleted, or had been: they are suspended
 	Counter  int64 `json:"counter"`  // of revocations, now
 }
 
@@ -111,9 +111,10 @@ func (s *Store) repairRow(ctx context.Context, gates *Gates, tenant domain.Tenan
 		return nil
 	case err != nil:
 		return err
-	case gate.State == "closed":
+	case gate.State != "open" && gate.State != "suspended":
 		done.Deleting++
-		return told(tenant, "Its gates are closed: it was being deleted, or was. They stay closed. Delete it again.")
+		err = told(tenant, "It was "+gate.State+", and the control database doesn't know that any more. It is suspended. "+
+			"Delete it again: what is left of it may be incomplete.")
 	case adopted:
 		done.Adopted++
 		err = told(tenant, "The control database didn't know it. It is suspended, under the name "+t.Name+

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
@@ -85,6 +87,7 @@ func (f *traffic) begin(t *testing.T) {
 					if !f.insist(t, kind(t, caller, n)) {
 						return
 					}
+					time.Sleep(5 * time.Millisecond) // the callers leave the processor to the others
 				}
 			})
 		}
@@ -123,7 +126,7 @@ func (f *traffic) insist(t *testing.T, a answered) bool {
 			return false
 		}
 		f.note(err)
-		time.Sleep(5 * time.Millisecond) // the callers leave the processor to the others
+		time.Sleep(5 * time.Millisecond)
 	}
 	return false
 }
@@ -159,11 +162,17 @@ func (f *traffic) stalls(t *testing.T, more int) {
 // askAgain repeats every request: each must have the answer that it had.
 func (f *traffic) askAgain(t *testing.T) {
 	t.Helper()
+	var asking errgroup.Group
+	asking.SetLimit(8)
 	for _, a := range f.answered {
-		if answer, err := a.ask(); err != nil || answer != a.answer {
-			t.Errorf("%s: it was answered %s, and now %s, %v", a.what, a.answer, answer, err)
-		}
+		asking.Go(func() error {
+			if answer, err := a.ask(); err != nil || answer != a.answer {
+				t.Errorf("%s: it was answered %s, and now %s, %v", a.what, a.answer, answer, err)
+			}
+			return nil
+		})
 	}
+	asking.Wait()
 }
 
 func (f *traffic) account(t *testing.T, caller, n int) answered {

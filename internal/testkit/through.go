@@ -21,7 +21,7 @@ func (in *Installation) Through(t testing.TB) *Proxied {
 	t.Helper()
 	p := &Proxied{Installation: in, proxies: map[string]*Proxy{"control": startProxy(t, in.server.admin.Host)}}
 	for _, location := range in.Settings(postgres.RoleAPI).Data {
-		p.proxies[location.Name] = startProxy(t, in.server.admin.Host)
+		p.proxies[location.Name] = startProxy(t, hostOf(location.URL))
 	}
 	return p
 }
@@ -50,10 +50,17 @@ func (p *Proxy) inFrontOf(database string) string { return at(p.Address(), datab
 
 // at is a database's URL at another address.
 func at(address, database string) string {
+	u := parsed(database)
+	u.Host = address
+	return u.String()
+}
+
+func hostOf(database string) string { return parsed(database).Host }
+
+func parsed(database string) *url.URL {
 	u, err := url.Parse(database)
 	if err != nil {
 		panic(err) // the test's own URL
 	}
-	u.Host = address
-	return u.String()
+	return u
 }

@@ -169,6 +169,9 @@ func (p *process) makeAPI(ctx context.Context) error {
 	}
 	p.api, err = httpapi.New(httpapi.Options{
 		Document:       web.OpenAPI,
+	if err := records.Memory().Observe(p.telemetry.Meters, "requests"); err != nil {
+		return err
+	}
 		Directory:      identity.New(p.router, derivedSecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers}),
 		Coordinator:    coordinator,
 		CheckpointKeys: checkpointKeys,

@@ -19,9 +19,9 @@ const migrationMemory = 40 << 20
 
 // migrations moves bodies. Its records are of open tenants only, and have memory of
 // their own, so that snapshots and moves don't wait for each other.
-func (w *worker) migrations(c config.Config, store *tenancy.Store, leases *lease.Service) *migration.Service {
+func (w *worker) migrations(c config.Config, store *tenancy.Store, leases *lease.Service, memory *record.Memory) *migration.Service {
 	records := record.New(w.router, leases, w.bodyStore(), record.Options{
-		Tracing: w.tel.Tracers, Memory: record.NewMemory(migrationMemory), Log: w.tel.Log,
+		Tracing: w.tel.Tracers, Memory: memory, Log: w.tel.Log,
 	})
 	return migration.New(w.router, store, records, migration.Options{
 		Build: telemetry.Build(), Place: migration.PlaceOf(c.Bodies.Endpoint, c.Bodies.Bucket), Log: w.tel.Log,

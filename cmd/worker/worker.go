@@ -69,7 +69,14 @@ func (w *worker) start(ctx context.Context, c config.Config) (err error) {
 		return err
 	}
 	leases := w.leases(store)
-	moves := w.migrations(c, store, leases)
+	records, movesMemory := w.records(leases), record.NewMemory(migrationMemory)
+	if err := errors.Join(
+		records.Memory().Observe(w.tel.Meters, "snapshots"),
+		movesMemory.Observe(w.tel.Meters, "migrations"),
+	); err != nil {
+		return err
+	}
+	moves := w.migrations(c, store, leases, movesMemory)
 	w.report(ctx, moves)
 	runner, err := jobs.NewRunner(jobs.Options{
 		Control:      w.router.Control(),

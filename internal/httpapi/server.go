@@ -132,6 +132,9 @@ func New(o Options) (*API, error) {
 	if err := s.demandRoutes(e); err != nil {
 		return nil, err
 	}
+	if err := s.readiness.observe(o.Meters); err != nil {
+		return nil, err
+	}
 	if o.Audit == nil || o.AuditRefusals == nil {
 		return nil, errors.New("administrative acts need an audit log")
 	}

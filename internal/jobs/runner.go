@@ -99,7 +99,7 @@ func NewRunner(o Options) (*Runner, error) {
 		return nil, err
 	}
 	r.scheduler = newScheduler(o.Control, r.client, o.Telemetry.Log, schedulesOf(o))
-	return r, errors.Join(observeQueue(meter, o, r.client.ID()), observeSweeps(meter, o))
+	return r, errors.Join(observeQueue(meter, o, r.client.ID()), observeSweeps(meter, o), observeMigrations(meter, o), observeTables(meter, o))
 }
 
 func schedulesOf(o Options) []Schedule {

@@ -76,6 +76,11 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider, buc
 			t.outcomes[op][v] = attribute.NewSet(system, method, semconv.ErrorTypeKey.String(v.String()))
 		}
 	}
+	// From the beginning, so that the first one is seen to have happened.
+	t.corrupt.Add(context.Background(), 0)
+	for op := range operations {
+		t.retries.Add(context.Background(), 0, t.methods[op])
+	}
 	var err error
 	t.observed, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		most, held := l.state()

@@ -39,8 +39,10 @@ func newMetrics() metrics {
 		metric.WithDescription("Refresh tokens that were shown a second time, which ended their devices."), metric.WithUnit("{token}"))
 	for _, family := range []domain.Family{domain.FamilyHandle, domain.FamilyEmail, domain.FamilyDeviceCode} {
 		for granted, outcome := range map[bool]string{true: "granted", false: "refused"} {
-			m.outcomes[claimOutcome{family, granted}] = metric.WithAttributeSet(
+			labels := metric.WithAttributeSet(
 				attribute.NewSet(attribute.String("family", string(family)), attribute.String("outcome", outcome)))
+			m.outcomes[claimOutcome{family, granted}] = labels
+			m.claims.Add(context.Background(), 0, labels) // so that the first is seen to have happened
 		}
 	}
 	return m

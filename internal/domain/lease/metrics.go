@@ -41,7 +41,17 @@ func newMetrics(meters metric.MeterProvider) *metrics {
 	m.entries, _ = meter.Int64Histogram("holdfast.lease.flush.entries", metric.WithUnit("{entry}"),
 		metric.WithDescription("Journal entries that were written in one transaction."),
 		metric.WithExplicitBucketBoundaries(0, 1, 4, 16, 64, 256, 1024, 4096, 16384))
+	m.begin(context.Background())
 	return m
+}
+
+// begin has the counters be there at 0, so that the first of anything is seen to
+// have happened.
+func (m *metrics) begin(ctx context.Context) {
+	m.grants.Add(ctx, 0, m.toNode)
+	m.grants.Add(ctx, 0, m.toCoordinator)
+	m.expiries.Add(ctx, 0)
+	m.fenced.Add(ctx, 0)
 }
 
 // tally is what happened to one world in one transaction, and can't be read from

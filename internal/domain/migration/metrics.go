@@ -3,7 +3,6 @@ package migration
 import (
 	"context"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
@@ -22,8 +21,8 @@ type metrics struct {
 	reuses  metric.MeasurementOption
 }
 
-func newMetrics() *metrics {
-	meter := otel.Meter("github.com/holdfast-dev/holdfast/internal/domain/migration")
+func newMetrics(meters metric.MeterProvider) *metrics {
+	meter := meters.Meter("github.com/holdfast-dev/holdfast/internal/domain/migration")
 	m := &metrics{kinds: map[Kind]metric.MeasurementOption{}}
 	for _, counter := range []struct {
 		into              *metric.Int64Counter
@@ -50,7 +49,17 @@ func newMetrics() *metrics {
 		m.kinds[kind] = label("kind", string(kind))
 	}
 	m.uploads, m.reuses = label("outcome", "uploaded"), label("outcome", "reused")
+	m.begin(context.Background())
 	return m
+}
+
+// begin has the counters be there at 0, so that the first of anything is seen to
+// have happened.
+func (m *metrics) begin(ctx context.Context) {
+	for kind, labels := range m.kinds {
+		m.committed(ctx, &Checkpoint{Kind: kind}, &Checkpoint{Kind: kind})
+		m.fenced.Add(ctx, 0, labels)
+	}
 }
 
 // committed counts what a checkpoint has moved on by.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 
+	"go.opentelemetry.io/otel"
+
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
@@ -37,7 +39,7 @@ func New(router *postgres.Router, control *tenancy.Store, records *record.Servic
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{router: router, control: control, records: records, build: o.Build, idKey: o.IDKey, place: o.Place, tokens: o.Tokens, log: o.Log, metrics: newMetrics()}
+	return &Service{router: router, control: control, records: records, build: o.Build, idKey: o.IDKey, place: o.Place, tokens: o.Tokens, log: o.Log, metrics: newMetrics(otel.GetMeterProvider())}
 }
 
 func (s *Service) entry(tenant domain.TenantID, numbers ...domain.Number) tenancy.Entry {

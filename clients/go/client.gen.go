@@ -4721,6 +4721,9 @@ type DeferredID = string
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type DeviceID = ID
 
+// DocsIfNoneMatch defines model for DocsIfNoneMatch.
+type DocsIfNoneMatch = string
+
 // EnvelopeHash defines model for EnvelopeHash.
 type EnvelopeHash = string
 
@@ -5636,12 +5639,17 @@ type ClientInterface interface {
 	// Corresponds with GET /livez (the `Livez` operationId).
 	Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetOpenapi This document
+	// GetOpenapi Get this document
+	//
+	// The description of the API, OpenAPI 3.0.3 as JSON, from which clients are generated.
 	//
 	// Corresponds with GET /openapi.json (the `GetOpenapi` operationId).
 	GetOpenapi(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Readyz May the process be sent requests?
+	//
+	// It may once its databases answer and have the schema that it knows. A process that drains may not, and still
+	// serves what comes. A failing check that gates nothing is only told.
 	//
 	// Corresponds with GET /readyz (the `Readyz` operationId).
 	Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5737,6 +5745,8 @@ type ClientInterface interface {
 	DeleteAccount(ctx context.Context, accountID AccountID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetAccount Get an account
+	//
+	// With its `ETag`, which a change goes back with. A deleted account is 404.
 	//
 	// Corresponds with GET /v1/accounts/{account_id} (the `GetAccount` operationId).
 	GetAccount(ctx context.Context, accountID AccountID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5935,6 +5945,8 @@ type ClientInterface interface {
 
 	// GetCollection Get a collection
 	//
+	// Its profile, the format that its bodies are kept in, and the sequence of its last change.
+	//
 	// Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
 	GetCollection(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -6003,6 +6015,8 @@ type ClientInterface interface {
 	ClaimBatch(ctx context.Context, collection CollectionName, params *ClaimBatchParams, body ClaimBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetBatch Get a batch
+	//
+	// Its items, with how long each is still claimed and by which generation.
 	//
 	// Corresponds with GET /v1/collections/{collection}/batches/{batch_id} (the `GetBatch` operationId).
 	GetBatch(ctx context.Context, collection CollectionName, batchID BatchID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6396,6 +6410,8 @@ type ClientInterface interface {
 
 	// GetDevice Get a device
 	//
+	// With its `ETag`, which a change goes back with, and its user code, which stays its own.
+	//
 	// Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
 	GetDevice(ctx context.Context, deviceID DeviceID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -6444,6 +6460,9 @@ type ClientInterface interface {
 	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetRecovery How much unfinished work the tenant's directory holds
+	//
+	// Operations that crashed on their way, or are on it. Whoever meets one behind its deadline finishes it,
+	// and the sweep does the rest, so the number goes to zero by itself.
 	//
 	// Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 	GetRecovery(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6504,6 +6523,8 @@ type ClientInterface interface {
 	RequestMigration(ctx context.Context, params *RequestMigrationParams, body RequestMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetMigration See how a migration goes
+	//
+	// How far it is, and which states it went through.
 	//
 	// Corresponds with GET /v1/migrations/{migration_id} (the `GetMigration` operationId).
 	GetMigration(ctx context.Context, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6620,6 +6641,8 @@ type ClientInterface interface {
 
 	// RevokeOperatorAPIKey Revoke an operator's API key
 	//
+	// Within seconds no process takes it, or the tokens that it bought. Revoking it again changes nothing.
+	//
 	// Corresponds with DELETE /v1/operator-api-keys/{key_id} (the `RevokeOperatorAPIKey` operationId).
 	RevokeOperatorAPIKey(ctx context.Context, keyID KeyID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -6657,6 +6680,8 @@ type ClientInterface interface {
 
 	// ListOperatorAPIKeys List an operator's API keys
 	//
+	// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
+	//
 	// Corresponds with GET /v1/operators/{operator_id}/api-keys (the `ListOperatorAPIKeys` operationId).
 	ListOperatorAPIKeys(ctx context.Context, operatorID OperatorID, params *ListOperatorAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -6687,10 +6712,14 @@ type ClientInterface interface {
 
 	// GetQualification Get a qualification's report
 	//
+	// What the build was put through, step by step, and how each step went.
+	//
 	// Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
 	GetQualification(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListSweeps The sweeps' progress
+	//
+	// How often each sweep and cleanup went round, and when it last did, by database, kind and family.
 	//
 	// Corresponds with GET /v1/sweeps (the `ListSweeps` operationId).
 	ListSweeps(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6704,6 +6733,8 @@ type ClientInterface interface {
 	RunSweep(ctx context.Context, kind SweepKind, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTenants List tenants
+	//
+	// All of them, in whatever state.
 	//
 	// Corresponds with GET /v1/tenants (the `ListTenants` operationId).
 	ListTenants(ctx context.Context, params *ListTenantsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6729,6 +6760,8 @@ type ClientInterface interface {
 	CreateTenant(ctx context.Context, params *CreateTenantParams, body CreateTenantJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetTenant Get a tenant
+	//
+	// Its state, its policies, and the `ETag` that a change goes back with.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id} (the `GetTenant` operationId).
 	GetTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6844,6 +6877,8 @@ type ClientInterface interface {
 	RequestTenantMigration(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, body RequestTenantMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetTenantMigration See how a tenant's migration goes
+	//
+	// As the tenant sees it, with the runs and the reports beside it.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id} (the `GetTenantMigration` operationId).
 	GetTenantMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7268,6 +7303,8 @@ type ClientInterface interface {
 
 	// ListPrincipals List a tenant's principals
 	//
+	// Those who call for it, disabled ones too.
+	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
 	ListPrincipals(ctx context.Context, tenantID TenantID, params *ListPrincipalsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -7298,6 +7335,8 @@ type ClientInterface interface {
 	DisablePrincipal(ctx context.Context, tenantID TenantID, principalID PrincipalID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListAPIKeys List a principal's API keys
+	//
+	// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/principals/{principal_id}/api-keys (the `ListAPIKeys` operationId).
 	ListAPIKeys(ctx context.Context, tenantID TenantID, principalID PrincipalID, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7330,6 +7369,8 @@ type ClientInterface interface {
 	ResumeTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetStorage Where a tenant's new collections keep their bodies
+	//
+	// The record format that new collections begin at. Collections that are there keep theirs until they are migrated.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/storage (the `GetStorage` operationId).
 	GetStorage(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7452,6 +7493,8 @@ type ClientInterface interface {
 	DeleteWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetWorld Get a world
+	//
+	// Who its writer is, at which epoch, and how far its journal goes.
 	//
 	// Corresponds with GET /v1/worlds/{world_id} (the `GetWorld` operationId).
 	GetWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7762,7 +7805,9 @@ func (c *Client) Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
-// GetOpenapi This document
+// GetOpenapi Get this document
+//
+// The description of the API, OpenAPI 3.0.3 as JSON, from which clients are generated.
 //
 // Corresponds with GET /openapi.json (the `GetOpenapi` operationId).
 func (c *Client) GetOpenapi(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7778,6 +7823,9 @@ func (c *Client) GetOpenapi(ctx context.Context, reqEditors ...RequestEditorFn) 
 }
 
 // Readyz May the process be sent requests?
+//
+// It may once its databases answer and have the schema that it knows. A process that drains may not, and still
+// serves what comes. A failing check that gates nothing is only told.
 //
 // Corresponds with GET /readyz (the `Readyz` operationId).
 func (c *Client) Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7963,6 +8011,8 @@ func (c *Client) DeleteAccount(ctx context.Context, accountID AccountID, params 
 }
 
 // GetAccount Get an account
+//
+// With its `ETag`, which a change goes back with. A deleted account is 404.
 //
 // Corresponds with GET /v1/accounts/{account_id} (the `GetAccount` operationId).
 func (c *Client) GetAccount(ctx context.Context, accountID AccountID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8331,6 +8381,8 @@ func (c *Client) ListCollections(ctx context.Context, params *ListCollectionsPar
 
 // GetCollection Get a collection
 //
+// Its profile, the format that its bodies are kept in, and the sequence of its last change.
+//
 // Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
 func (c *Client) GetCollection(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetCollectionRequest(c.Server, collection)
@@ -8449,6 +8501,8 @@ func (c *Client) ClaimBatch(ctx context.Context, collection CollectionName, para
 }
 
 // GetBatch Get a batch
+//
+// Its items, with how long each is still claimed and by which generation.
 //
 // Corresponds with GET /v1/collections/{collection}/batches/{batch_id} (the `GetBatch` operationId).
 func (c *Client) GetBatch(ctx context.Context, collection CollectionName, batchID BatchID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9132,6 +9186,8 @@ func (c *Client) RevokeDevice(ctx context.Context, deviceID DeviceID, params *Re
 
 // GetDevice Get a device
 //
+// With its `ETag`, which a change goes back with, and its user code, which stays its own.
+//
 // Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
 func (c *Client) GetDevice(ctx context.Context, deviceID DeviceID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetDeviceRequest(c.Server, deviceID)
@@ -9230,6 +9286,9 @@ func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEd
 }
 
 // GetRecovery How much unfinished work the tenant's directory holds
+//
+// Operations that crashed on their way, or are on it. Whoever meets one behind its deadline finishes it,
+// and the sweep does the rest, so the number goes to zero by itself.
 //
 // Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 func (c *Client) GetRecovery(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9350,6 +9409,8 @@ func (c *Client) RequestMigration(ctx context.Context, params *RequestMigrationP
 }
 
 // GetMigration See how a migration goes
+//
+// How far it is, and which states it went through.
 //
 // Corresponds with GET /v1/migrations/{migration_id} (the `GetMigration` operationId).
 func (c *Client) GetMigration(ctx context.Context, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9536,6 +9597,8 @@ func (c *Client) CreateTokenWithFormdataBody(ctx context.Context, body CreateTok
 
 // RevokeOperatorAPIKey Revoke an operator's API key
 //
+// Within seconds no process takes it, or the tokens that it bought. Revoking it again changes nothing.
+//
 // Corresponds with DELETE /v1/operator-api-keys/{key_id} (the `RevokeOperatorAPIKey` operationId).
 func (c *Client) RevokeOperatorAPIKey(ctx context.Context, keyID KeyID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeOperatorAPIKeyRequest(c.Server, keyID)
@@ -9623,6 +9686,8 @@ func (c *Client) DisableOperator(ctx context.Context, operatorID OperatorID, req
 
 // ListOperatorAPIKeys List an operator's API keys
 //
+// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
+//
 // Corresponds with GET /v1/operators/{operator_id}/api-keys (the `ListOperatorAPIKeys` operationId).
 func (c *Client) ListOperatorAPIKeys(ctx context.Context, operatorID OperatorID, params *ListOperatorAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListOperatorAPIKeysRequest(c.Server, operatorID, params)
@@ -9693,6 +9758,8 @@ func (c *Client) ListQualifications(ctx context.Context, params *ListQualificati
 
 // GetQualification Get a qualification's report
 //
+// What the build was put through, step by step, and how each step went.
+//
 // Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
 func (c *Client) GetQualification(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetQualificationRequest(c.Server, reportHash)
@@ -9707,6 +9774,8 @@ func (c *Client) GetQualification(ctx context.Context, reportHash QualificationH
 }
 
 // ListSweeps The sweeps' progress
+//
+// How often each sweep and cleanup went round, and when it last did, by database, kind and family.
 //
 // Corresponds with GET /v1/sweeps (the `ListSweeps` operationId).
 func (c *Client) ListSweeps(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9740,6 +9809,8 @@ func (c *Client) RunSweep(ctx context.Context, kind SweepKind, reqEditors ...Req
 }
 
 // ListTenants List tenants
+//
+// All of them, in whatever state.
 //
 // Corresponds with GET /v1/tenants (the `ListTenants` operationId).
 func (c *Client) ListTenants(ctx context.Context, params *ListTenantsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9795,6 +9866,8 @@ func (c *Client) CreateTenant(ctx context.Context, params *CreateTenantParams, b
 }
 
 // GetTenant Get a tenant
+//
+// Its state, its policies, and the `ETag` that a change goes back with.
 //
 // Corresponds with GET /v1/tenants/{tenant_id} (the `GetTenant` operationId).
 func (c *Client) GetTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10040,6 +10113,8 @@ func (c *Client) RequestTenantMigration(ctx context.Context, tenantID TenantID, 
 }
 
 // GetTenantMigration See how a tenant's migration goes
+//
+// As the tenant sees it, with the runs and the reports beside it.
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id} (the `GetTenantMigration` operationId).
 func (c *Client) GetTenantMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10814,6 +10889,8 @@ func (c *Client) BeginVerification(ctx context.Context, tenantID TenantID, migra
 
 // ListPrincipals List a tenant's principals
 //
+// Those who call for it, disabled ones too.
+//
 // Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
 func (c *Client) ListPrincipals(ctx context.Context, tenantID TenantID, params *ListPrincipalsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListPrincipalsRequest(c.Server, tenantID, params)
@@ -10884,6 +10961,8 @@ func (c *Client) DisablePrincipal(ctx context.Context, tenantID TenantID, princi
 }
 
 // ListAPIKeys List a principal's API keys
+//
+// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/principals/{principal_id}/api-keys (the `ListAPIKeys` operationId).
 func (c *Client) ListAPIKeys(ctx context.Context, tenantID TenantID, principalID PrincipalID, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10956,6 +11035,8 @@ func (c *Client) ResumeTenant(ctx context.Context, tenantID TenantID, reqEditors
 }
 
 // GetStorage Where a tenant's new collections keep their bodies
+//
+// The record format that new collections begin at. Collections that are there keep theirs until they are migrated.
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/storage (the `GetStorage` operationId).
 func (c *Client) GetStorage(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11188,6 +11269,8 @@ func (c *Client) DeleteWorld(ctx context.Context, worldID WorldID, reqEditors ..
 }
 
 // GetWorld Get a world
+//
+// Who its writer is, at which epoch, and how far its journal goes.
 //
 // Corresponds with GET /v1/worlds/{world_id} (the `GetWorld` operationId).
 func (c *Client) GetWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18514,7 +18597,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /livez (the `Livez` operationId).
 	LivezWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*LivezResponse, error)
 
-	// GetOpenapiWithResponse This document
+	// GetOpenapiWithResponse Get this document
+	//
+	// The description of the API, OpenAPI 3.0.3 as JSON, from which clients are generated.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18522,6 +18607,9 @@ type ClientWithResponsesInterface interface {
 	GetOpenapiWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetOpenapiResponse, error)
 
 	// ReadyzWithResponse May the process be sent requests?
+	//
+	// It may once its databases answer and have the schema that it knows. A process that drains may not, and still
+	// serves what comes. A failing check that gates nothing is only told.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18623,6 +18711,8 @@ type ClientWithResponsesInterface interface {
 	DeleteAccountWithResponse(ctx context.Context, accountID AccountID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*DeleteAccountResponse, error)
 
 	// GetAccountWithResponse Get an account
+	//
+	// With its `ETag`, which a change goes back with. A deleted account is 404.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18841,6 +18931,8 @@ type ClientWithResponsesInterface interface {
 
 	// GetCollectionWithResponse Get a collection
 	//
+	// Its profile, the format that its bodies are kept in, and the sequence of its last change.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
@@ -18911,6 +19003,8 @@ type ClientWithResponsesInterface interface {
 	ClaimBatchWithResponse(ctx context.Context, collection CollectionName, params *ClaimBatchParams, body ClaimBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*ClaimBatchResponse, error)
 
 	// GetBatchWithResponse Get a batch
+	//
+	// Its items, with how long each is still claimed and by which generation.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19330,6 +19424,8 @@ type ClientWithResponsesInterface interface {
 
 	// GetDeviceWithResponse Get a device
 	//
+	// With its `ETag`, which a change goes back with, and its user code, which stays its own.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
@@ -19382,6 +19478,9 @@ type ClientWithResponsesInterface interface {
 	ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error)
 
 	// GetRecoveryWithResponse How much unfinished work the tenant's directory holds
+	//
+	// Operations that crashed on their way, or are on it. Whoever meets one behind its deadline finishes it,
+	// and the sweep does the rest, so the number goes to zero by itself.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19446,6 +19545,8 @@ type ClientWithResponsesInterface interface {
 	RequestMigrationWithResponse(ctx context.Context, params *RequestMigrationParams, body RequestMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestMigrationResponse, error)
 
 	// GetMigrationWithResponse See how a migration goes
+	//
+	// How far it is, and which states it went through.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19564,6 +19665,8 @@ type ClientWithResponsesInterface interface {
 
 	// RevokeOperatorAPIKeyWithResponse Revoke an operator's API key
 	//
+	// Within seconds no process takes it, or the tokens that it bought. Revoking it again changes nothing.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/operator-api-keys/{key_id} (the `RevokeOperatorAPIKey` operationId).
@@ -19607,6 +19710,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListOperatorAPIKeysWithResponse List an operator's API keys
 	//
+	// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/operators/{operator_id}/api-keys (the `ListOperatorAPIKeys` operationId).
@@ -19641,12 +19746,16 @@ type ClientWithResponsesInterface interface {
 
 	// GetQualificationWithResponse Get a qualification's report
 	//
+	// What the build was put through, step by step, and how each step went.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
 	GetQualificationWithResponse(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*GetQualificationResponse, error)
 
 	// ListSweepsWithResponse The sweeps' progress
+	//
+	// How often each sweep and cleanup went round, and when it last did, by database, kind and family.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19664,6 +19773,8 @@ type ClientWithResponsesInterface interface {
 	RunSweepWithResponse(ctx context.Context, kind SweepKind, reqEditors ...RequestEditorFn) (*RunSweepResponse, error)
 
 	// ListTenantsWithResponse List tenants
+	//
+	// All of them, in whatever state.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19691,6 +19802,8 @@ type ClientWithResponsesInterface interface {
 	CreateTenantWithResponse(ctx context.Context, params *CreateTenantParams, body CreateTenantJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTenantResponse, error)
 
 	// GetTenantWithResponse Get a tenant
+	//
+	// Its state, its policies, and the `ETag` that a change goes back with.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19820,6 +19933,8 @@ type ClientWithResponsesInterface interface {
 	RequestTenantMigrationWithResponse(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, body RequestTenantMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestTenantMigrationResponse, error)
 
 	// GetTenantMigrationWithResponse See how a tenant's migration goes
+	//
+	// As the tenant sees it, with the runs and the reports beside it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20258,6 +20373,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListPrincipalsWithResponse List a tenant's principals
 	//
+	// Those who call for it, disabled ones too.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
@@ -20292,6 +20409,8 @@ type ClientWithResponsesInterface interface {
 	DisablePrincipalWithResponse(ctx context.Context, tenantID TenantID, principalID PrincipalID, reqEditors ...RequestEditorFn) (*DisablePrincipalResponse, error)
 
 	// ListAPIKeysWithResponse List a principal's API keys
+	//
+	// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20328,6 +20447,8 @@ type ClientWithResponsesInterface interface {
 	ResumeTenantWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*ResumeTenantResponse, error)
 
 	// GetStorageWithResponse Where a tenant's new collections keep their bodies
+	//
+	// The record format that new collections begin at. Collections that are there keep theirs until they are migrated.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20460,6 +20581,8 @@ type ClientWithResponsesInterface interface {
 	DeleteWorldWithResponse(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*DeleteWorldResponse, error)
 
 	// GetWorldWithResponse Get a world
+	//
+	// Who its writer is, at which epoch, and how far its journal goes.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -28456,7 +28579,9 @@ func (c *ClientWithResponses) LivezWithResponse(ctx context.Context, reqEditors 
 	return ParseLivezResponse(rsp)
 }
 
-// GetOpenapiWithResponse This document
+// GetOpenapiWithResponse Get this document
+//
+// The description of the API, OpenAPI 3.0.3 as JSON, from which clients are generated.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -28470,6 +28595,9 @@ func (c *ClientWithResponses) GetOpenapiWithResponse(ctx context.Context, reqEdi
 }
 
 // ReadyzWithResponse May the process be sent requests?
+//
+// It may once its databases answer and have the schema that it knows. A process that drains may not, and still
+// serves what comes. A failing check that gates nothing is only told.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -28625,6 +28753,8 @@ func (c *ClientWithResponses) DeleteAccountWithResponse(ctx context.Context, acc
 }
 
 // GetAccountWithResponse Get an account
+//
+// With its `ETag`, which a change goes back with. A deleted account is 404.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -28945,6 +29075,8 @@ func (c *ClientWithResponses) ListCollectionsWithResponse(ctx context.Context, p
 
 // GetCollectionWithResponse Get a collection
 //
+// Its profile, the format that its bodies are kept in, and the sequence of its last change.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
@@ -29045,6 +29177,8 @@ func (c *ClientWithResponses) ClaimBatchWithResponse(ctx context.Context, collec
 }
 
 // GetBatchWithResponse Get a batch
+//
+// Its items, with how long each is still claimed and by which generation.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -29638,6 +29772,8 @@ func (c *ClientWithResponses) RevokeDeviceWithResponse(ctx context.Context, devi
 
 // GetDeviceWithResponse Get a device
 //
+// With its `ETag`, which a change goes back with, and its user code, which stays its own.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
@@ -29720,6 +29856,9 @@ func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, params
 }
 
 // GetRecoveryWithResponse How much unfinished work the tenant's directory holds
+//
+// Operations that crashed on their way, or are on it. Whoever meets one behind its deadline finishes it,
+// and the sweep does the rest, so the number goes to zero by itself.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -29820,6 +29959,8 @@ func (c *ClientWithResponses) RequestMigrationWithResponse(ctx context.Context, 
 }
 
 // GetMigrationWithResponse See how a migration goes
+//
+// How far it is, and which states it went through.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -29980,6 +30121,8 @@ func (c *ClientWithResponses) CreateTokenWithFormdataBodyWithResponse(ctx contex
 
 // RevokeOperatorAPIKeyWithResponse Revoke an operator's API key
 //
+// Within seconds no process takes it, or the tokens that it bought. Revoking it again changes nothing.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /v1/operator-api-keys/{key_id} (the `RevokeOperatorAPIKey` operationId).
@@ -30053,6 +30196,8 @@ func (c *ClientWithResponses) DisableOperatorWithResponse(ctx context.Context, o
 
 // ListOperatorAPIKeysWithResponse List an operator's API keys
 //
+// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/operators/{operator_id}/api-keys (the `ListOperatorAPIKeys` operationId).
@@ -30111,6 +30256,8 @@ func (c *ClientWithResponses) ListQualificationsWithResponse(ctx context.Context
 
 // GetQualificationWithResponse Get a qualification's report
 //
+// What the build was put through, step by step, and how each step went.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
@@ -30123,6 +30270,8 @@ func (c *ClientWithResponses) GetQualificationWithResponse(ctx context.Context, 
 }
 
 // ListSweepsWithResponse The sweeps' progress
+//
+// How often each sweep and cleanup went round, and when it last did, by database, kind and family.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -30152,6 +30301,8 @@ func (c *ClientWithResponses) RunSweepWithResponse(ctx context.Context, kind Swe
 }
 
 // ListTenantsWithResponse List tenants
+//
+// All of them, in whatever state.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -30197,6 +30348,8 @@ func (c *ClientWithResponses) CreateTenantWithResponse(ctx context.Context, para
 }
 
 // GetTenantWithResponse Get a tenant
+//
+// Its state, its policies, and the `ETag` that a change goes back with.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -30404,6 +30557,8 @@ func (c *ClientWithResponses) RequestTenantMigrationWithResponse(ctx context.Con
 }
 
 // GetTenantMigrationWithResponse See how a tenant's migration goes
+//
+// As the tenant sees it, with the runs and the reports beside it.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31052,6 +31207,8 @@ func (c *ClientWithResponses) BeginVerificationWithResponse(ctx context.Context,
 
 // ListPrincipalsWithResponse List a tenant's principals
 //
+// Those who call for it, disabled ones too.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
@@ -31110,6 +31267,8 @@ func (c *ClientWithResponses) DisablePrincipalWithResponse(ctx context.Context, 
 }
 
 // ListAPIKeysWithResponse List a principal's API keys
+//
+// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31170,6 +31329,8 @@ func (c *ClientWithResponses) ResumeTenantWithResponse(ctx context.Context, tena
 }
 
 // GetStorageWithResponse Where a tenant's new collections keep their bodies
+//
+// The record format that new collections begin at. Collections that are there keep theirs until they are migrated.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31368,6 +31529,8 @@ func (c *ClientWithResponses) DeleteWorldWithResponse(ctx context.Context, world
 }
 
 // GetWorldWithResponse Get a world
+//
+// Who its writer is, at which epoch, and how far its journal goes.
 //
 // Returns a wrapper object for the known response body format(s).
 //

@@ -72,6 +72,7 @@ func (s *subject) sameForStrangers(t *testing.T, op described, name string) {
 		"report_id":     x.path["report_id"],
 		"deferred_id":   x.path["deferred_id"],
 		"report_hash":   strings.Repeat("0", 64), // nobody's: what was qualified is no tenant's
+		"file":          "nobodys.css",           // what a page loads is no tenant's
 		"kind":          "claims",                // nobody's: what a sweep looks into is no kind of sweep
 	}[name]
 	if foreign == "" {

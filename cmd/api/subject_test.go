@@ -118,8 +118,10 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		x.header.Set("Authorization", "Bearer "+s.ownerToken)
 	}
 	switch op.operation.OperationID {
-	case "livez", "readyz", "getOpenapi", "getJwks", "getAuthorizationServer", "listSweeps", "getRecovery",
+	case "livez", "readyz", "getOpenapi", "getDocs", "getJwks", "getAuthorizationServer", "listSweeps", "getRecovery",
 		"getAccount", "getDevice", "getTenant", "getIdentityReport", "getStorage", "resumeTenant", "listApiKeys", "getAuditHead":
+	case "getDocsFile":
+		x.path["file"] = "page.css"
 	case "runSweep":
 		x.path["kind"] = "identity"
 	case "listAccounts":

@@ -4723,6 +4723,9 @@ type DeferredID = string
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type DeviceID = ID
 
+// DocsIfNoneMatch defines model for DocsIfNoneMatch.
+type DocsIfNoneMatch = string
+
 // EnvelopeHash defines model for EnvelopeHash.
 type EnvelopeHash = string
 
@@ -4788,6 +4791,18 @@ type TenantID = ID
 //
 // Example: 2.wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
 type WritersLease = HoldfastLease
+
+// GetDocsParams defines parameters for GetDocs.
+type GetDocsParams struct {
+	// IfNoneMatch ETags of what the caller has. One of them is 304.
+	IfNoneMatch *DocsIfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// GetDocsFileParams defines parameters for GetDocsFile.
+type GetDocsFileParams struct {
+	// IfNoneMatch ETags of what the caller has. One of them is 304.
+	IfNoneMatch *DocsIfNoneMatch `json:"If-None-Match,omitempty"`
+}
 
 // ListAccountsParams defines parameters for ListAccounts.
 type ListAccountsParams struct {
@@ -5553,10 +5568,16 @@ type ServerInterface interface {
 	// GetAuthorizationServer Where the OAuth endpoints are, and what they can do
 	// (GET /.well-known/oauth-authorization-server)
 	GetAuthorizationServer(ctx echo.Context) error
+	// GetDocs Read about this API
+	// (GET /docs)
+	GetDocs(ctx echo.Context, params GetDocsParams) error
+	// GetDocsFile Load a part of the page
+	// (GET /docs/{file})
+	GetDocsFile(ctx echo.Context, file string, params GetDocsFileParams) error
 	// Livez Is the process alive?
 	// (GET /livez)
 	Livez(ctx echo.Context) error
-	// GetOpenapi This document
+	// GetOpenapi Get this document
 	// (GET /openapi.json)
 	GetOpenapi(ctx echo.Context) error
 	// Readyz May the process be sent requests?
@@ -5965,6 +5986,71 @@ func (w *ServerInterfaceWrapper) GetAuthorizationServer(ctx echo.Context) error 
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetAuthorizationServer(ctx)
+	return err
+}
+
+// GetDocs converts echo context to params.
+func (w *ServerInterfaceWrapper) GetDocs(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetDocsParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch DocsIfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-None-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-None-Match: %s", err))
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetDocs(ctx, params)
+	return err
+}
+
+// GetDocsFile converts echo context to params.
+func (w *ServerInterfaceWrapper) GetDocsFile(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "file" -------------
+	var file string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "file", ctx.Param("file"), &file, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter file: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetDocsFileParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch DocsIfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-None-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-None-Match: %s", err))
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetDocsFile(ctx, file, params)
 	return err
 }
 
@@ -9422,6 +9508,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/.well-known/holdfast-checkpoint-keys.json", wrapper.GetCheckpointKeys, options.OperationMiddlewares["getCheckpointKeys"]...)
 	router.GET(options.BaseURL+"/.well-known/jwks.json", wrapper.GetJwks, options.OperationMiddlewares["getJwks"]...)
 	router.GET(options.BaseURL+"/.well-known/oauth-authorization-server", wrapper.GetAuthorizationServer, options.OperationMiddlewares["getAuthorizationServer"]...)
+	router.GET(options.BaseURL+"/docs", wrapper.GetDocs, options.OperationMiddlewares["getDocs"]...)
+	router.GET(options.BaseURL+"/docs/:file", wrapper.GetDocsFile, options.OperationMiddlewares["getDocsFile"]...)
 	router.GET(options.BaseURL+"/livez", wrapper.Livez, options.OperationMiddlewares["livez"]...)
 	router.GET(options.BaseURL+"/openapi.json", wrapper.GetOpenapi, options.OperationMiddlewares["getOpenapi"]...)
 	router.GET(options.BaseURL+"/readyz", wrapper.Readyz, options.OperationMiddlewares["readyz"]...)
@@ -9720,6 +9808,179 @@ type GetAuthorizationServerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetAuthorizationServerdefaultApplicationProblemPlusJSONResponse) VisitGetAuthorizationServerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDocsRequestObject struct {
+	Params GetDocsParams
+}
+
+type GetDocsResponseObject interface {
+	VisitGetDocsResponse(w http.ResponseWriter) error
+}
+
+type GetDocs200ResponseHeaders struct {
+	ETag string
+}
+
+type GetDocs200TextHTMLResponse struct {
+	Body          io.Reader
+	Headers       GetDocs200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetDocs200TextHTMLResponse) VisitGetDocsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/html")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetDocs304ResponseHeaders struct {
+	ETag string
+}
+
+type GetDocs304Response struct {
+	Headers GetDocs304ResponseHeaders
+}
+
+func (response GetDocs304Response) VisitGetDocsResponse(w http.ResponseWriter) error {
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(304)
+	return nil
+}
+
+type GetDocsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetDocsdefaultApplicationProblemPlusJSONResponse) VisitGetDocsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDocsFileRequestObject struct {
+	File   string `json:"file"`
+	Params GetDocsFileParams
+}
+
+type GetDocsFileResponseObject interface {
+	VisitGetDocsFileResponse(w http.ResponseWriter) error
+}
+
+type GetDocsFile200ResponseHeaders struct {
+	ETag string
+}
+
+type GetDocsFile200TextCSSResponse struct {
+	Body          io.Reader
+	Headers       GetDocsFile200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetDocsFile200TextCSSResponse) VisitGetDocsFileResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/css")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetDocsFile200TextJavascriptResponse struct {
+	Body          io.Reader
+	Headers       GetDocsFile200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetDocsFile200TextJavascriptResponse) VisitGetDocsFileResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/javascript")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetDocsFile304ResponseHeaders struct {
+	ETag string
+}
+
+type GetDocsFile304Response struct {
+	Headers GetDocsFile304ResponseHeaders
+}
+
+func (response GetDocsFile304Response) VisitGetDocsFileResponse(w http.ResponseWriter) error {
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(304)
+	return nil
+}
+
+type GetDocsFiledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetDocsFiledefaultApplicationProblemPlusJSONResponse) VisitGetDocsFileResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -16931,10 +17192,16 @@ type StrictServerInterface interface {
 	// GetAuthorizationServer Where the OAuth endpoints are, and what they can do
 	// (GET /.well-known/oauth-authorization-server)
 	GetAuthorizationServer(ctx context.Context, request GetAuthorizationServerRequestObject) (GetAuthorizationServerResponseObject, error)
+	// GetDocs Read about this API
+	// (GET /docs)
+	GetDocs(ctx context.Context, request GetDocsRequestObject) (GetDocsResponseObject, error)
+	// GetDocsFile Load a part of the page
+	// (GET /docs/{file})
+	GetDocsFile(ctx context.Context, request GetDocsFileRequestObject) (GetDocsFileResponseObject, error)
 	// Livez Is the process alive?
 	// (GET /livez)
 	Livez(ctx context.Context, request LivezRequestObject) (LivezResponseObject, error)
-	// GetOpenapi This document
+	// GetOpenapi Get this document
 	// (GET /openapi.json)
 	GetOpenapi(ctx context.Context, request GetOpenapiRequestObject) (GetOpenapiResponseObject, error)
 	// Readyz May the process be sent requests?
@@ -17389,6 +17656,57 @@ func (sh *strictHandler) GetAuthorizationServer(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(GetAuthorizationServerResponseObject); ok {
 		return validResponse.VisitGetAuthorizationServerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetDocs operation middleware
+func (sh *strictHandler) GetDocs(ctx echo.Context, params GetDocsParams) error {
+	var request GetDocsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetDocs(ctx.Request().Context(), request.(GetDocsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetDocs")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetDocsResponseObject); ok {
+		return validResponse.VisitGetDocsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetDocsFile operation middleware
+func (sh *strictHandler) GetDocsFile(ctx echo.Context, file string, params GetDocsFileParams) error {
+	var request GetDocsFileRequestObject
+
+	request.File = file
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetDocsFile(ctx.Request().Context(), request.(GetDocsFileRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetDocsFile")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetDocsFileResponseObject); ok {
+		return validResponse.VisitGetDocsFileResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

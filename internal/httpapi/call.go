@@ -13,6 +13,7 @@ type call struct {
 	operation     *operation // nil where no route matched
 	authorization []string   // the header, for the token endpoint, which the document calls public
 	accept        []string   // the header, for what answers in more than one media type
+	encodings     []string   // Accept-Encoding, for what is kept packed
 	keyed         bool       // there is an Idempotency-Key
 	connection    connection
 	scope         tenancy.Scope  // zero for a public operation

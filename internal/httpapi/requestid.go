@@ -29,6 +29,7 @@ func (s *server) identify(next echo.HandlerFunc) echo.HandlerFunc {
 			operation:     s.operations[route{r.Method, c.Path()}],
 			authorization: r.Header.Values("Authorization"),
 			accept:        r.Header.Values("Accept"),
+			encodings:     r.Header.Values("Accept-Encoding"),
 			keyed:         r.Header.Get(headerIdempotencyKey) != "",
 			connection:    connection{r.Context(), http.NewResponseController(c.Response())},
 		}

@@ -65,6 +65,7 @@ type server struct {
 	databases      []string
 	readiness      *readiness
 	document       document
+	documentation  documentation
 
 	issuer     string
 	operations map[route]*operation
@@ -90,6 +91,10 @@ func New(o Options) (*API, error) {
 		return nil, errors.New("the metadata needs an issuer")
 	}
 	published, err := published(doc)
+	if err != nil {
+		return nil, err
+	}
+	documentation, err := newDocumentation()
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +124,7 @@ func New(o Options) (*API, error) {
 		databases:      o.Databases,
 		readiness:      newReadiness(o.Checks, o.Log),
 		document:       published,
+		documentation:  documentation,
 		issuer:         o.Issuer,
 		operations:     operations,
 		cursors:        newCursors(o.CursorSecrets),

@@ -2224,6 +2224,15 @@ type LeaseToRenew struct {
 	WorldID WorldID `json:"world_id"`
 }
 
+// LegalHold As long as a tenant has one, nothing of it is purged.
+type LegalHold struct {
+	Reason string    `json:"reason"`
+	SetAt  time.Time `json:"set_at"`
+
+	// SetBy The operator's name.
+	SetBy string `json:"set_by"`
+}
+
 // LifecycleRule defines model for LifecycleRule.
 type LifecycleRule struct {
 	Actions    []string `json:"actions"`
@@ -4145,6 +4154,12 @@ type SectionTotals struct {
 // Sections By name, those that are written.
 type Sections map[string]SectionBody
 
+// SetLegalHold defines model for SetLegalHold.
+type SetLegalHold struct {
+	// Reason Why, on one line.
+	Reason string `json:"reason"`
+}
+
 // SetStorage defines model for SetStorage.
 type SetStorage struct {
 	// RecordFormat 1 changes nothing, and is refused once it was 2.
@@ -4372,7 +4387,10 @@ type Tenant struct {
 	//
 	// Example: v1-64-fresh
 	Layout string `json:"layout"`
-	Name   string `json:"name"`
+
+	// LegalHold As long as a tenant has one, nothing of it is purged.
+	LegalHold *LegalHold `json:"legal_hold,omitempty"`
+	Name      string     `json:"name"`
 
 	// RecordFormat What new collections begin at: 1 keeps bodies in the database, 2 in the object store.
 	//
@@ -4382,9 +4400,28 @@ type Tenant struct {
 	// Revision Every change adds exactly one.
 	Revision int64 `json:"revision"`
 
-	// State `provisioning`, `active` or `suspended`.
+	// State `provisioning`, `active`, `suspended`, `deleting` (in the grace of its deletion), `purging`, or `purged`.
 	State     string    `json:"state"`
 	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// TenantDeletion defines model for TenantDeletion.
+type TenantDeletion struct {
+	ApprovedAt *time.Time `json:"approved_at,omitempty"`
+
+	// ApprovedBy Missing until it is approved, as the next two are.
+	ApprovedBy *string   `json:"approved_by,omitempty"`
+	AskedAt    time.Time `json:"asked_at"`
+
+	// AskedBy An operator's name, as `approved_by` is.
+	AskedBy string `json:"asked_by"`
+
+	// Purge How far a purge is, from when it has begun, and at its end what was deleted.
+	Purge *TenantPurge `json:"purge,omitempty"`
+
+	// PurgeAfter When its grace is over.
+	PurgeAfter *time.Time `json:"purge_after,omitempty"`
+	Tenant     Tenant     `json:"tenant"`
 }
 
 // TenantMigrationStatus defines model for TenantMigrationStatus.
@@ -4407,6 +4444,54 @@ type TenantPage struct {
 	// NextCursor Where the next page begins; absent on the last.
 	NextCursor *NextCursor `json:"next_cursor,omitempty"`
 	Tenants    []Tenant    `json:"tenants"`
+}
+
+// TenantPatch defines model for TenantPatch.
+type TenantPatch struct {
+	// HandlePolicy Never accepted. Handles were claimed by it.
+	HandlePolicy interface{} `json:"handle_policy,omitempty"`
+
+	// IdentityState Never accepted. A namespace is opened by an operation of its own.
+	IdentityState interface{} `json:"identity_state,omitempty"`
+
+	// Layout Never accepted. Keys were spread by it.
+	Layout interface{} `json:"layout,omitempty"`
+	Name   *string     `json:"name,omitempty"`
+
+	// RecordFormat Never accepted. It is said by an operation of its own.
+	RecordFormat interface{} `json:"record_format,omitempty"`
+
+	// State Never accepted. A tenant is suspended, resumed and deleted by operations of their own.
+	State interface{} `json:"state,omitempty"`
+}
+
+// TenantPurge How far a purge is, from when it has begun, and at its end what was deleted.
+type TenantPurge struct {
+	BeganAt time.Time `json:"began_at"`
+
+	// ControlRows Rows deleted of the control database so far, by table.
+	ControlRows map[string]int64 `json:"control_rows"`
+	Jobs        int64            `json:"jobs"`
+	ObjectBytes int64            `json:"object_bytes"`
+
+	// Objects Deleted so far.
+	Objects  int64      `json:"objects"`
+	PurgedAt *time.Time `json:"purged_at,omitempty"`
+
+	// Rows Rows deleted of the data databases, by table, once all are gone.
+	Rows *map[string]int64 `json:"rows,omitempty"`
+
+	// SettledAt When the object store is looked at again.
+	SettledAt *time.Time `json:"settled_at,omitempty"`
+
+	// Stalled Why the last step could not be done, as a code. The purge goes on when that is over.
+	Stalled *string `json:"stalled,omitempty"`
+
+	// Step `gates`, `rows`, `control`, `jobs`, `objects`, `wait` (for what was under way to the
+	// object store), each of them but the first and the last once more (`again_…`), `counts`,
+	// `forget`, `close`, `done`.
+	Step      string    `json:"step"`
+	SteppedAt time.Time `json:"stepped_at"`
 }
 
 // Token defines model for Token.
@@ -4720,9 +4805,6 @@ type DeferredID = string
 //
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type DeviceID = ID
-
-// DocsIfNoneMatch defines model for DocsIfNoneMatch.
-type DocsIfNoneMatch = string
 
 // EnvelopeHash defines model for EnvelopeHash.
 type EnvelopeHash = string
@@ -5148,6 +5230,20 @@ type CreateTenantParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteTenantParams defines parameters for DeleteTenant.
+type DeleteTenantParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// PatchTenantParams defines parameters for PatchTenant.
+type PatchTenantParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListTenantAuditParams defines parameters for ListTenantAudit.
 type ListTenantAuditParams struct {
 	// Operator Only acts of the operator of this name.
@@ -5387,11 +5483,20 @@ type CreateOperatorAPIKeyJSONRequestBody = NewAPIKey
 // CreateTenantJSONRequestBody defines body for CreateTenant for application/json ContentType.
 type CreateTenantJSONRequestBody = NewTenant
 
+// PatchTenantJSONRequestBody defines body for PatchTenant for application/json ContentType.
+type PatchTenantJSONRequestBody = TenantPatch
+
+// PatchTenantApplicationMergePatchPlusJSONRequestBody defines body for PatchTenant for application/merge-patch+json ContentType.
+type PatchTenantApplicationMergePatchPlusJSONRequestBody = TenantPatch
+
 // CreateClientJSONRequestBody defines body for CreateClient for application/json ContentType.
 type CreateClientJSONRequestBody = NewPublicClient
 
 // OpenIdentityJSONRequestBody defines body for OpenIdentity for application/json ContentType.
 type OpenIdentityJSONRequestBody = OpenIdentity
+
+// SetLegalHoldJSONRequestBody defines body for SetLegalHold for application/json ContentType.
+type SetLegalHoldJSONRequestBody = SetLegalHold
 
 // RequestTenantMigrationJSONRequestBody defines body for RequestTenantMigration for application/json ContentType.
 type RequestTenantMigrationJSONRequestBody = NewTenantMigration
@@ -5639,17 +5744,12 @@ type ClientInterface interface {
 	// Corresponds with GET /livez (the `Livez` operationId).
 	Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetOpenapi Get this document
-	//
-	// The description of the API, OpenAPI 3.0.3 as JSON, from which clients are generated.
+	// GetOpenapi This document
 	//
 	// Corresponds with GET /openapi.json (the `GetOpenapi` operationId).
 	GetOpenapi(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Readyz May the process be sent requests?
-	//
-	// It may once its databases answer and have the schema that it knows. A process that drains may not, and still
-	// serves what comes. A failing check that gates nothing is only told.
 	//
 	// Corresponds with GET /readyz (the `Readyz` operationId).
 	Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5745,8 +5845,6 @@ type ClientInterface interface {
 	DeleteAccount(ctx context.Context, accountID AccountID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetAccount Get an account
-	//
-	// With its `ETag`, which a change goes back with. A deleted account is 404.
 	//
 	// Corresponds with GET /v1/accounts/{account_id} (the `GetAccount` operationId).
 	GetAccount(ctx context.Context, accountID AccountID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5945,8 +6043,6 @@ type ClientInterface interface {
 
 	// GetCollection Get a collection
 	//
-	// Its profile, the format that its bodies are kept in, and the sequence of its last change.
-	//
 	// Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
 	GetCollection(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -6015,8 +6111,6 @@ type ClientInterface interface {
 	ClaimBatch(ctx context.Context, collection CollectionName, params *ClaimBatchParams, body ClaimBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetBatch Get a batch
-	//
-	// Its items, with how long each is still claimed and by which generation.
 	//
 	// Corresponds with GET /v1/collections/{collection}/batches/{batch_id} (the `GetBatch` operationId).
 	GetBatch(ctx context.Context, collection CollectionName, batchID BatchID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6410,8 +6504,6 @@ type ClientInterface interface {
 
 	// GetDevice Get a device
 	//
-	// With its `ETag`, which a change goes back with, and its user code, which stays its own.
-	//
 	// Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
 	GetDevice(ctx context.Context, deviceID DeviceID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -6460,9 +6552,6 @@ type ClientInterface interface {
 	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetRecovery How much unfinished work the tenant's directory holds
-	//
-	// Operations that crashed on their way, or are on it. Whoever meets one behind its deadline finishes it,
-	// and the sweep does the rest, so the number goes to zero by itself.
 	//
 	// Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 	GetRecovery(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6523,8 +6612,6 @@ type ClientInterface interface {
 	RequestMigration(ctx context.Context, params *RequestMigrationParams, body RequestMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetMigration See how a migration goes
-	//
-	// How far it is, and which states it went through.
 	//
 	// Corresponds with GET /v1/migrations/{migration_id} (the `GetMigration` operationId).
 	GetMigration(ctx context.Context, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6641,8 +6728,6 @@ type ClientInterface interface {
 
 	// RevokeOperatorAPIKey Revoke an operator's API key
 	//
-	// Within seconds no process takes it, or the tokens that it bought. Revoking it again changes nothing.
-	//
 	// Corresponds with DELETE /v1/operator-api-keys/{key_id} (the `RevokeOperatorAPIKey` operationId).
 	RevokeOperatorAPIKey(ctx context.Context, keyID KeyID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -6680,8 +6765,6 @@ type ClientInterface interface {
 
 	// ListOperatorAPIKeys List an operator's API keys
 	//
-	// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
-	//
 	// Corresponds with GET /v1/operators/{operator_id}/api-keys (the `ListOperatorAPIKeys` operationId).
 	ListOperatorAPIKeys(ctx context.Context, operatorID OperatorID, params *ListOperatorAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -6712,14 +6795,10 @@ type ClientInterface interface {
 
 	// GetQualification Get a qualification's report
 	//
-	// What the build was put through, step by step, and how each step went.
-	//
 	// Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
 	GetQualification(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListSweeps The sweeps' progress
-	//
-	// How often each sweep and cleanup went round, and when it last did, by database, kind and family.
 	//
 	// Corresponds with GET /v1/sweeps (the `ListSweeps` operationId).
 	ListSweeps(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6733,8 +6812,6 @@ type ClientInterface interface {
 	RunSweep(ctx context.Context, kind SweepKind, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTenants List tenants
-	//
-	// All of them, in whatever state.
 	//
 	// Corresponds with GET /v1/tenants (the `ListTenants` operationId).
 	ListTenants(ctx context.Context, params *ListTenantsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6759,12 +6836,52 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/tenants (the `CreateTenant` operationId).
 	CreateTenant(ctx context.Context, params *CreateTenantParams, body CreateTenantJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetTenant Get a tenant
+	// DeleteTenant Ask for a tenant's deletion
 	//
-	// Its state, its policies, and the `ETag` that a change goes back with.
+	// Nothing but that is noted, until another operator approves it. The same request again, by
+	// the same operator from the same `ETag`, finds what the first one did; otherwise 409
+	// `deletion_asked`.
+	//
+	// Corresponds with DELETE /v1/tenants/{tenant_id} (the `DeleteTenant` operationId).
+	DeleteTenant(ctx context.Context, tenantID TenantID, params *DeleteTenantParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTenant Get a tenant
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id} (the `GetTenant` operationId).
 	GetTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PatchTenantWithBody Rename a tenant
+	//
+	// A merge patch (RFC 7396) of `name`, which is the operators' word for the tenant. Its handle
+	// policy and its layout never change, since handles were claimed by them; its state, its
+	// namespace and its storage change through operations of their own: 422 with the reason.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v1/tenants/{tenant_id} (the `PatchTenant` operationId).
+	PatchTenantWithBody(ctx context.Context, tenantID TenantID, params *PatchTenantParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PatchTenant Rename a tenant
+	//
+	// A merge patch (RFC 7396) of `name`, which is the operators' word for the tenant. Its handle
+	// policy and its layout never change, since handles were claimed by them; its state, its
+	// namespace and its storage change through operations of their own: 422 with the reason.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v1/tenants/{tenant_id} (the `PatchTenant` operationId).
+	PatchTenant(ctx context.Context, tenantID TenantID, params *PatchTenantParams, body PatchTenantJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PatchTenantWithApplicationMergePatchPlusJSONBody Rename a tenant
+	//
+	// A merge patch (RFC 7396) of `name`, which is the operators' word for the tenant. Its handle
+	// policy and its layout never change, since handles were claimed by them; its state, its
+	// namespace and its storage change through operations of their own: 422 with the reason.
+	//
+	// Takes a body of the `application/merge-patch+json` content type.
+	//
+	// Corresponds with PATCH /v1/tenants/{tenant_id} (the `PatchTenant` operationId).
+	PatchTenantWithApplicationMergePatchPlusJSONBody(ctx context.Context, tenantID TenantID, params *PatchTenantParams, body PatchTenantApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevokeAPIKey Revoke an API key
 	//
@@ -6816,6 +6933,31 @@ type ClientInterface interface {
 	// Corresponds with DELETE /v1/tenants/{tenant_id}/clients/{client_id} (the `DisableClient` operationId).
 	DisableClient(ctx context.Context, tenantID TenantID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetTenantDeletion See how far a tenant's deletion is
+	//
+	// 404 `deletion_not_found` when nobody has asked for it, or it was called off.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/deletion (the `GetTenantDeletion` operationId).
+	GetTenantDeletion(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveTenantDeletion Approve a tenant's deletion
+	//
+	// By an operator of another name than who asked for it; else 403 `approver_is_involved`. The
+	// tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
+	// process, and what it has can only be exported. After 7 days it is purged, unless the
+	// deletion is called off before, or a legal hold is set. Harmless to repeat.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/deletion/approve (the `ApproveTenantDeletion` operationId).
+	ApproveTenantDeletion(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelTenantDeletion Call a tenant's deletion off
+	//
+	// For as long as its purge hasn't begun; then 409 `tenant_purged`. The tenant is as it was
+	// before: active or suspended. Harmless to repeat.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/deletion/cancel (the `CancelTenantDeletion` operationId).
+	CancelTenantDeletion(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// OpenIdentityWithBody Open the namespace of a tenant that imported
 	//
 	// For a tenant that began as `importing`, once its report has been looked at. The directory
@@ -6849,6 +6991,37 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
 	GetIdentityReport(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// LiftLegalHold Lift a tenant's legal hold
+	//
+	// A deletion that waited for it goes on. Harmless to repeat.
+	//
+	// Corresponds with DELETE /v1/tenants/{tenant_id}/legal-hold (the `LiftLegalHold` operationId).
+	LiftLegalHold(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetLegalHoldWithBody Set a legal hold on a tenant
+	//
+	// Nothing of a tenant that is held is purged. A purge that has begun stops: when this is
+	// answered, no rows go any more, and at most the page of 200 objects that is under way does.
+	// It can be set in any state but `purged` (409 `tenant_purged`), and changes nothing else.
+	// Setting it again changes the reason.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/legal-hold (the `SetLegalHold` operationId).
+	SetLegalHoldWithBody(ctx context.Context, tenantID TenantID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetLegalHold Set a legal hold on a tenant
+	//
+	// Nothing of a tenant that is held is purged. A purge that has begun stops: when this is
+	// answered, no rows go any more, and at most the page of 200 objects that is under way does.
+	// It can be set in any state but `purged` (409 `tenant_purged`), and changes nothing else.
+	// Setting it again changes the reason.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/legal-hold (the `SetLegalHold` operationId).
+	SetLegalHold(ctx context.Context, tenantID TenantID, body SetLegalHoldJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListTenantMigrations List a tenant's migrations
 	//
 	// In the order in which they were asked for, those by an Idempotency-Key behind the others.
@@ -6877,8 +7050,6 @@ type ClientInterface interface {
 	RequestTenantMigration(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, body RequestTenantMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetTenantMigration See how a tenant's migration goes
-	//
-	// As the tenant sees it, with the runs and the reports beside it.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id} (the `GetTenantMigration` operationId).
 	GetTenantMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7303,8 +7474,6 @@ type ClientInterface interface {
 
 	// ListPrincipals List a tenant's principals
 	//
-	// Those who call for it, disabled ones too.
-	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
 	ListPrincipals(ctx context.Context, tenantID TenantID, params *ListPrincipalsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -7335,8 +7504,6 @@ type ClientInterface interface {
 	DisablePrincipal(ctx context.Context, tenantID TenantID, principalID PrincipalID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListAPIKeys List a principal's API keys
-	//
-	// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/principals/{principal_id}/api-keys (the `ListAPIKeys` operationId).
 	ListAPIKeys(ctx context.Context, tenantID TenantID, principalID PrincipalID, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7369,8 +7536,6 @@ type ClientInterface interface {
 	ResumeTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetStorage Where a tenant's new collections keep their bodies
-	//
-	// The record format that new collections begin at. Collections that are there keep theirs until they are migrated.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/storage (the `GetStorage` operationId).
 	GetStorage(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7493,8 +7658,6 @@ type ClientInterface interface {
 	DeleteWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetWorld Get a world
-	//
-	// Who its writer is, at which epoch, and how far its journal goes.
 	//
 	// Corresponds with GET /v1/worlds/{world_id} (the `GetWorld` operationId).
 	GetWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7805,9 +7968,7 @@ func (c *Client) Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
-// GetOpenapi Get this document
-//
-// The description of the API, OpenAPI 3.0.3 as JSON, from which clients are generated.
+// GetOpenapi This document
 //
 // Corresponds with GET /openapi.json (the `GetOpenapi` operationId).
 func (c *Client) GetOpenapi(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7823,9 +7984,6 @@ func (c *Client) GetOpenapi(ctx context.Context, reqEditors ...RequestEditorFn) 
 }
 
 // Readyz May the process be sent requests?
-//
-// It may once its databases answer and have the schema that it knows. A process that drains may not, and still
-// serves what comes. A failing check that gates nothing is only told.
 //
 // Corresponds with GET /readyz (the `Readyz` operationId).
 func (c *Client) Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8011,8 +8169,6 @@ func (c *Client) DeleteAccount(ctx context.Context, accountID AccountID, params 
 }
 
 // GetAccount Get an account
-//
-// With its `ETag`, which a change goes back with. A deleted account is 404.
 //
 // Corresponds with GET /v1/accounts/{account_id} (the `GetAccount` operationId).
 func (c *Client) GetAccount(ctx context.Context, accountID AccountID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8381,8 +8537,6 @@ func (c *Client) ListCollections(ctx context.Context, params *ListCollectionsPar
 
 // GetCollection Get a collection
 //
-// Its profile, the format that its bodies are kept in, and the sequence of its last change.
-//
 // Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
 func (c *Client) GetCollection(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetCollectionRequest(c.Server, collection)
@@ -8501,8 +8655,6 @@ func (c *Client) ClaimBatch(ctx context.Context, collection CollectionName, para
 }
 
 // GetBatch Get a batch
-//
-// Its items, with how long each is still claimed and by which generation.
 //
 // Corresponds with GET /v1/collections/{collection}/batches/{batch_id} (the `GetBatch` operationId).
 func (c *Client) GetBatch(ctx context.Context, collection CollectionName, batchID BatchID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9186,8 +9338,6 @@ func (c *Client) RevokeDevice(ctx context.Context, deviceID DeviceID, params *Re
 
 // GetDevice Get a device
 //
-// With its `ETag`, which a change goes back with, and its user code, which stays its own.
-//
 // Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
 func (c *Client) GetDevice(ctx context.Context, deviceID DeviceID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetDeviceRequest(c.Server, deviceID)
@@ -9286,9 +9436,6 @@ func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEd
 }
 
 // GetRecovery How much unfinished work the tenant's directory holds
-//
-// Operations that crashed on their way, or are on it. Whoever meets one behind its deadline finishes it,
-// and the sweep does the rest, so the number goes to zero by itself.
 //
 // Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 func (c *Client) GetRecovery(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9409,8 +9556,6 @@ func (c *Client) RequestMigration(ctx context.Context, params *RequestMigrationP
 }
 
 // GetMigration See how a migration goes
-//
-// How far it is, and which states it went through.
 //
 // Corresponds with GET /v1/migrations/{migration_id} (the `GetMigration` operationId).
 func (c *Client) GetMigration(ctx context.Context, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9597,8 +9742,6 @@ func (c *Client) CreateTokenWithFormdataBody(ctx context.Context, body CreateTok
 
 // RevokeOperatorAPIKey Revoke an operator's API key
 //
-// Within seconds no process takes it, or the tokens that it bought. Revoking it again changes nothing.
-//
 // Corresponds with DELETE /v1/operator-api-keys/{key_id} (the `RevokeOperatorAPIKey` operationId).
 func (c *Client) RevokeOperatorAPIKey(ctx context.Context, keyID KeyID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeOperatorAPIKeyRequest(c.Server, keyID)
@@ -9686,8 +9829,6 @@ func (c *Client) DisableOperator(ctx context.Context, operatorID OperatorID, req
 
 // ListOperatorAPIKeys List an operator's API keys
 //
-// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
-//
 // Corresponds with GET /v1/operators/{operator_id}/api-keys (the `ListOperatorAPIKeys` operationId).
 func (c *Client) ListOperatorAPIKeys(ctx context.Context, operatorID OperatorID, params *ListOperatorAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListOperatorAPIKeysRequest(c.Server, operatorID, params)
@@ -9758,8 +9899,6 @@ func (c *Client) ListQualifications(ctx context.Context, params *ListQualificati
 
 // GetQualification Get a qualification's report
 //
-// What the build was put through, step by step, and how each step went.
-//
 // Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
 func (c *Client) GetQualification(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetQualificationRequest(c.Server, reportHash)
@@ -9774,8 +9913,6 @@ func (c *Client) GetQualification(ctx context.Context, reportHash QualificationH
 }
 
 // ListSweeps The sweeps' progress
-//
-// How often each sweep and cleanup went round, and when it last did, by database, kind and family.
 //
 // Corresponds with GET /v1/sweeps (the `ListSweeps` operationId).
 func (c *Client) ListSweeps(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9809,8 +9946,6 @@ func (c *Client) RunSweep(ctx context.Context, kind SweepKind, reqEditors ...Req
 }
 
 // ListTenants List tenants
-//
-// All of them, in whatever state.
 //
 // Corresponds with GET /v1/tenants (the `ListTenants` operationId).
 func (c *Client) ListTenants(ctx context.Context, params *ListTenantsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9865,13 +10000,93 @@ func (c *Client) CreateTenant(ctx context.Context, params *CreateTenantParams, b
 	return c.Client.Do(req)
 }
 
-// GetTenant Get a tenant
+// DeleteTenant Ask for a tenant's deletion
 //
-// Its state, its policies, and the `ETag` that a change goes back with.
+// Nothing but that is noted, until another operator approves it. The same request again, by
+// the same operator from the same `ETag`, finds what the first one did; otherwise 409
+// `deletion_asked`.
+//
+// Corresponds with DELETE /v1/tenants/{tenant_id} (the `DeleteTenant` operationId).
+func (c *Client) DeleteTenant(ctx context.Context, tenantID TenantID, params *DeleteTenantParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteTenantRequest(c.Server, tenantID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTenant Get a tenant
 //
 // Corresponds with GET /v1/tenants/{tenant_id} (the `GetTenant` operationId).
 func (c *Client) GetTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetTenantRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PatchTenantWithBody Rename a tenant
+//
+// A merge patch (RFC 7396) of `name`, which is the operators' word for the tenant. Its handle
+// policy and its layout never change, since handles were claimed by them; its state, its
+// namespace and its storage change through operations of their own: 422 with the reason.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v1/tenants/{tenant_id} (the `PatchTenant` operationId).
+func (c *Client) PatchTenantWithBody(ctx context.Context, tenantID TenantID, params *PatchTenantParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPatchTenantRequestWithBody(c.Server, tenantID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PatchTenant Rename a tenant
+//
+// A merge patch (RFC 7396) of `name`, which is the operators' word for the tenant. Its handle
+// policy and its layout never change, since handles were claimed by them; its state, its
+// namespace and its storage change through operations of their own: 422 with the reason.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v1/tenants/{tenant_id} (the `PatchTenant` operationId).
+func (c *Client) PatchTenant(ctx context.Context, tenantID TenantID, params *PatchTenantParams, body PatchTenantJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPatchTenantRequest(c.Server, tenantID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PatchTenantWithApplicationMergePatchPlusJSONBody Rename a tenant
+//
+// A merge patch (RFC 7396) of `name`, which is the operators' word for the tenant. Its handle
+// policy and its layout never change, since handles were claimed by them; its state, its
+// namespace and its storage change through operations of their own: 422 with the reason.
+//
+// Takes a body of the `application/merge-patch+json` content type.
+//
+// Corresponds with PATCH /v1/tenants/{tenant_id} (the `PatchTenant` operationId).
+func (c *Client) PatchTenantWithApplicationMergePatchPlusJSONBody(ctx context.Context, tenantID TenantID, params *PatchTenantParams, body PatchTenantApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPatchTenantRequestWithApplicationMergePatchPlusJSONBody(c.Server, tenantID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9992,6 +10207,61 @@ func (c *Client) DisableClient(ctx context.Context, tenantID TenantID, clientID 
 	return c.Client.Do(req)
 }
 
+// GetTenantDeletion See how far a tenant's deletion is
+//
+// 404 `deletion_not_found` when nobody has asked for it, or it was called off.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/deletion (the `GetTenantDeletion` operationId).
+func (c *Client) GetTenantDeletion(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTenantDeletionRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveTenantDeletion Approve a tenant's deletion
+//
+// By an operator of another name than who asked for it; else 403 `approver_is_involved`. The
+// tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
+// process, and what it has can only be exported. After 7 days it is purged, unless the
+// deletion is called off before, or a legal hold is set. Harmless to repeat.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/deletion/approve (the `ApproveTenantDeletion` operationId).
+func (c *Client) ApproveTenantDeletion(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveTenantDeletionRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelTenantDeletion Call a tenant's deletion off
+//
+// For as long as its purge hasn't begun; then 409 `tenant_purged`. The tenant is as it was
+// before: active or suspended. Harmless to repeat.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/deletion/cancel (the `CancelTenantDeletion` operationId).
+func (c *Client) CancelTenantDeletion(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelTenantDeletionRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // OpenIdentityWithBody Open the namespace of a tenant that imported
 //
 // For a tenant that began as `importing`, once its report has been looked at. The directory
@@ -10045,6 +10315,67 @@ func (c *Client) OpenIdentity(ctx context.Context, tenantID TenantID, body OpenI
 // Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
 func (c *Client) GetIdentityReport(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetIdentityReportRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LiftLegalHold Lift a tenant's legal hold
+//
+// A deletion that waited for it goes on. Harmless to repeat.
+//
+// Corresponds with DELETE /v1/tenants/{tenant_id}/legal-hold (the `LiftLegalHold` operationId).
+func (c *Client) LiftLegalHold(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLiftLegalHoldRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetLegalHoldWithBody Set a legal hold on a tenant
+//
+// Nothing of a tenant that is held is purged. A purge that has begun stops: when this is
+// answered, no rows go any more, and at most the page of 200 objects that is under way does.
+// It can be set in any state but `purged` (409 `tenant_purged`), and changes nothing else.
+// Setting it again changes the reason.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/legal-hold (the `SetLegalHold` operationId).
+func (c *Client) SetLegalHoldWithBody(ctx context.Context, tenantID TenantID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetLegalHoldRequestWithBody(c.Server, tenantID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetLegalHold Set a legal hold on a tenant
+//
+// Nothing of a tenant that is held is purged. A purge that has begun stops: when this is
+// answered, no rows go any more, and at most the page of 200 objects that is under way does.
+// It can be set in any state but `purged` (409 `tenant_purged`), and changes nothing else.
+// Setting it again changes the reason.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/legal-hold (the `SetLegalHold` operationId).
+func (c *Client) SetLegalHold(ctx context.Context, tenantID TenantID, body SetLegalHoldJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetLegalHoldRequest(c.Server, tenantID, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10113,8 +10444,6 @@ func (c *Client) RequestTenantMigration(ctx context.Context, tenantID TenantID, 
 }
 
 // GetTenantMigration See how a tenant's migration goes
-//
-// As the tenant sees it, with the runs and the reports beside it.
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id} (the `GetTenantMigration` operationId).
 func (c *Client) GetTenantMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10889,8 +11218,6 @@ func (c *Client) BeginVerification(ctx context.Context, tenantID TenantID, migra
 
 // ListPrincipals List a tenant's principals
 //
-// Those who call for it, disabled ones too.
-//
 // Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
 func (c *Client) ListPrincipals(ctx context.Context, tenantID TenantID, params *ListPrincipalsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListPrincipalsRequest(c.Server, tenantID, params)
@@ -10961,8 +11288,6 @@ func (c *Client) DisablePrincipal(ctx context.Context, tenantID TenantID, princi
 }
 
 // ListAPIKeys List a principal's API keys
-//
-// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/principals/{principal_id}/api-keys (the `ListAPIKeys` operationId).
 func (c *Client) ListAPIKeys(ctx context.Context, tenantID TenantID, principalID PrincipalID, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11035,8 +11360,6 @@ func (c *Client) ResumeTenant(ctx context.Context, tenantID TenantID, reqEditors
 }
 
 // GetStorage Where a tenant's new collections keep their bodies
-//
-// The record format that new collections begin at. Collections that are there keep theirs until they are migrated.
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/storage (the `GetStorage` operationId).
 func (c *Client) GetStorage(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11269,8 +11592,6 @@ func (c *Client) DeleteWorld(ctx context.Context, worldID WorldID, reqEditors ..
 }
 
 // GetWorld Get a world
-//
-// Who its writer is, at which epoch, and how far its journal goes.
 //
 // Corresponds with GET /v1/worlds/{world_id} (the `GetWorld` operationId).
 func (c *Client) GetWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -15492,6 +15813,55 @@ func NewCreateTenantRequestWithBody(server string, params *CreateTenantParams, c
 	return req, nil
 }
 
+// NewDeleteTenantRequest constructs an http.Request for the DeleteTenant method
+func NewDeleteTenantRequest(server string, tenantID TenantID, params *DeleteTenantParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewGetTenantRequest constructs an http.Request for the GetTenant method
 func NewGetTenantRequest(server string, tenantID TenantID) (*http.Request, error) {
 	var err error
@@ -15521,6 +15891,79 @@ func NewGetTenantRequest(server string, tenantID TenantID) (*http.Request, error
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPatchTenantRequest calls the generic PatchTenant builder with application/json body
+func NewPatchTenantRequest(server string, tenantID TenantID, params *PatchTenantParams, body PatchTenantJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPatchTenantRequestWithBody(server, tenantID, params, "application/json", bodyReader)
+}
+
+// NewPatchTenantRequestWithApplicationMergePatchPlusJSONBody calls the generic PatchTenant builder with application/merge-patch+json body
+func NewPatchTenantRequestWithApplicationMergePatchPlusJSONBody(server string, tenantID TenantID, params *PatchTenantParams, body PatchTenantApplicationMergePatchPlusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPatchTenantRequestWithBody(server, tenantID, params, "application/merge-patch+json", bodyReader)
+}
+
+// NewPatchTenantRequestWithBody constructs an http.Request for the PatchTenant method, with any body, and a specified content type
+func NewPatchTenantRequestWithBody(server string, tenantID TenantID, params *PatchTenantParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -15876,6 +16319,108 @@ func NewDisableClientRequest(server string, tenantID TenantID, clientID ClientID
 	return req, nil
 }
 
+// NewGetTenantDeletionRequest constructs an http.Request for the GetTenantDeletion method
+func NewGetTenantDeletionRequest(server string, tenantID TenantID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/deletion", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewApproveTenantDeletionRequest constructs an http.Request for the ApproveTenantDeletion method
+func NewApproveTenantDeletionRequest(server string, tenantID TenantID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/deletion/approve", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCancelTenantDeletionRequest constructs an http.Request for the CancelTenantDeletion method
+func NewCancelTenantDeletionRequest(server string, tenantID TenantID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/deletion/cancel", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewOpenIdentityRequest calls the generic OpenIdentity builder with application/json body
 func NewOpenIdentityRequest(server string, tenantID TenantID, body OpenIdentityJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -15953,6 +16498,87 @@ func NewGetIdentityReportRequest(server string, tenantID TenantID) (*http.Reques
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewLiftLegalHoldRequest constructs an http.Request for the LiftLegalHold method
+func NewLiftLegalHoldRequest(server string, tenantID TenantID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/legal-hold", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetLegalHoldRequest calls the generic SetLegalHold builder with application/json body
+func NewSetLegalHoldRequest(server string, tenantID TenantID, body SetLegalHoldJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetLegalHoldRequestWithBody(server, tenantID, "application/json", bodyReader)
+}
+
+// NewSetLegalHoldRequestWithBody constructs an http.Request for the SetLegalHold method, with any body, and a specified content type
+func NewSetLegalHoldRequestWithBody(server string, tenantID TenantID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/legal-hold", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -18597,9 +19223,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /livez (the `Livez` operationId).
 	LivezWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*LivezResponse, error)
 
-	// GetOpenapiWithResponse Get this document
-	//
-	// The description of the API, OpenAPI 3.0.3 as JSON, from which clients are generated.
+	// GetOpenapiWithResponse This document
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18607,9 +19231,6 @@ type ClientWithResponsesInterface interface {
 	GetOpenapiWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetOpenapiResponse, error)
 
 	// ReadyzWithResponse May the process be sent requests?
-	//
-	// It may once its databases answer and have the schema that it knows. A process that drains may not, and still
-	// serves what comes. A failing check that gates nothing is only told.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18711,8 +19332,6 @@ type ClientWithResponsesInterface interface {
 	DeleteAccountWithResponse(ctx context.Context, accountID AccountID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*DeleteAccountResponse, error)
 
 	// GetAccountWithResponse Get an account
-	//
-	// With its `ETag`, which a change goes back with. A deleted account is 404.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -18931,8 +19550,6 @@ type ClientWithResponsesInterface interface {
 
 	// GetCollectionWithResponse Get a collection
 	//
-	// Its profile, the format that its bodies are kept in, and the sequence of its last change.
-	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
@@ -19003,8 +19620,6 @@ type ClientWithResponsesInterface interface {
 	ClaimBatchWithResponse(ctx context.Context, collection CollectionName, params *ClaimBatchParams, body ClaimBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*ClaimBatchResponse, error)
 
 	// GetBatchWithResponse Get a batch
-	//
-	// Its items, with how long each is still claimed and by which generation.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19424,8 +20039,6 @@ type ClientWithResponsesInterface interface {
 
 	// GetDeviceWithResponse Get a device
 	//
-	// With its `ETag`, which a change goes back with, and its user code, which stays its own.
-	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
@@ -19478,9 +20091,6 @@ type ClientWithResponsesInterface interface {
 	ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error)
 
 	// GetRecoveryWithResponse How much unfinished work the tenant's directory holds
-	//
-	// Operations that crashed on their way, or are on it. Whoever meets one behind its deadline finishes it,
-	// and the sweep does the rest, so the number goes to zero by itself.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19545,8 +20155,6 @@ type ClientWithResponsesInterface interface {
 	RequestMigrationWithResponse(ctx context.Context, params *RequestMigrationParams, body RequestMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestMigrationResponse, error)
 
 	// GetMigrationWithResponse See how a migration goes
-	//
-	// How far it is, and which states it went through.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19665,8 +20273,6 @@ type ClientWithResponsesInterface interface {
 
 	// RevokeOperatorAPIKeyWithResponse Revoke an operator's API key
 	//
-	// Within seconds no process takes it, or the tokens that it bought. Revoking it again changes nothing.
-	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/operator-api-keys/{key_id} (the `RevokeOperatorAPIKey` operationId).
@@ -19710,8 +20316,6 @@ type ClientWithResponsesInterface interface {
 
 	// ListOperatorAPIKeysWithResponse List an operator's API keys
 	//
-	// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
-	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/operators/{operator_id}/api-keys (the `ListOperatorAPIKeys` operationId).
@@ -19746,16 +20350,12 @@ type ClientWithResponsesInterface interface {
 
 	// GetQualificationWithResponse Get a qualification's report
 	//
-	// What the build was put through, step by step, and how each step went.
-	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
 	GetQualificationWithResponse(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*GetQualificationResponse, error)
 
 	// ListSweepsWithResponse The sweeps' progress
-	//
-	// How often each sweep and cleanup went round, and when it last did, by database, kind and family.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19773,8 +20373,6 @@ type ClientWithResponsesInterface interface {
 	RunSweepWithResponse(ctx context.Context, kind SweepKind, reqEditors ...RequestEditorFn) (*RunSweepResponse, error)
 
 	// ListTenantsWithResponse List tenants
-	//
-	// All of them, in whatever state.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19801,14 +20399,56 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/tenants (the `CreateTenant` operationId).
 	CreateTenantWithResponse(ctx context.Context, params *CreateTenantParams, body CreateTenantJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTenantResponse, error)
 
-	// GetTenantWithResponse Get a tenant
+	// DeleteTenantWithResponse Ask for a tenant's deletion
 	//
-	// Its state, its policies, and the `ETag` that a change goes back with.
+	// Nothing but that is noted, until another operator approves it. The same request again, by
+	// the same operator from the same `ETag`, finds what the first one did; otherwise 409
+	// `deletion_asked`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/tenants/{tenant_id} (the `DeleteTenant` operationId).
+	DeleteTenantWithResponse(ctx context.Context, tenantID TenantID, params *DeleteTenantParams, reqEditors ...RequestEditorFn) (*DeleteTenantResponse, error)
+
+	// GetTenantWithResponse Get a tenant
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id} (the `GetTenant` operationId).
 	GetTenantWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetTenantResponse, error)
+
+	// PatchTenantWithBodyWithResponse Rename a tenant
+	//
+	// A merge patch (RFC 7396) of `name`, which is the operators' word for the tenant. Its handle
+	// policy and its layout never change, since handles were claimed by them; its state, its
+	// namespace and its storage change through operations of their own: 422 with the reason.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/tenants/{tenant_id} (the `PatchTenant` operationId).
+	PatchTenantWithBodyWithResponse(ctx context.Context, tenantID TenantID, params *PatchTenantParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchTenantResponse, error)
+
+	// PatchTenantWithResponse Rename a tenant
+	//
+	// A merge patch (RFC 7396) of `name`, which is the operators' word for the tenant. Its handle
+	// policy and its layout never change, since handles were claimed by them; its state, its
+	// namespace and its storage change through operations of their own: 422 with the reason.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/tenants/{tenant_id} (the `PatchTenant` operationId).
+	PatchTenantWithResponse(ctx context.Context, tenantID TenantID, params *PatchTenantParams, body PatchTenantJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchTenantResponse, error)
+
+	// PatchTenantWithApplicationMergePatchPlusJSONBodyWithResponse Rename a tenant
+	//
+	// A merge patch (RFC 7396) of `name`, which is the operators' word for the tenant. Its handle
+	// policy and its layout never change, since handles were claimed by them; its state, its
+	// namespace and its storage change through operations of their own: 422 with the reason.
+	//
+	// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v1/tenants/{tenant_id} (the `PatchTenant` operationId).
+	PatchTenantWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, tenantID TenantID, params *PatchTenantParams, body PatchTenantApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchTenantResponse, error)
 
 	// RevokeAPIKeyWithResponse Revoke an API key
 	//
@@ -19868,6 +20508,37 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /v1/tenants/{tenant_id}/clients/{client_id} (the `DisableClient` operationId).
 	DisableClientWithResponse(ctx context.Context, tenantID TenantID, clientID ClientID, reqEditors ...RequestEditorFn) (*DisableClientResponse, error)
 
+	// GetTenantDeletionWithResponse See how far a tenant's deletion is
+	//
+	// 404 `deletion_not_found` when nobody has asked for it, or it was called off.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/deletion (the `GetTenantDeletion` operationId).
+	GetTenantDeletionWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetTenantDeletionResponse, error)
+
+	// ApproveTenantDeletionWithResponse Approve a tenant's deletion
+	//
+	// By an operator of another name than who asked for it; else 403 `approver_is_involved`. The
+	// tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
+	// process, and what it has can only be exported. After 7 days it is purged, unless the
+	// deletion is called off before, or a legal hold is set. Harmless to repeat.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/deletion/approve (the `ApproveTenantDeletion` operationId).
+	ApproveTenantDeletionWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*ApproveTenantDeletionResponse, error)
+
+	// CancelTenantDeletionWithResponse Call a tenant's deletion off
+	//
+	// For as long as its purge hasn't begun; then 409 `tenant_purged`. The tenant is as it was
+	// before: active or suspended. Harmless to repeat.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/deletion/cancel (the `CancelTenantDeletion` operationId).
+	CancelTenantDeletionWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*CancelTenantDeletionResponse, error)
+
 	// OpenIdentityWithBodyWithResponse Open the namespace of a tenant that imported
 	//
 	// For a tenant that began as `importing`, once its report has been looked at. The directory
@@ -19903,6 +20574,39 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
 	GetIdentityReportWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetIdentityReportResponse, error)
 
+	// LiftLegalHoldWithResponse Lift a tenant's legal hold
+	//
+	// A deletion that waited for it goes on. Harmless to repeat.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/tenants/{tenant_id}/legal-hold (the `LiftLegalHold` operationId).
+	LiftLegalHoldWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*LiftLegalHoldResponse, error)
+
+	// SetLegalHoldWithBodyWithResponse Set a legal hold on a tenant
+	//
+	// Nothing of a tenant that is held is purged. A purge that has begun stops: when this is
+	// answered, no rows go any more, and at most the page of 200 objects that is under way does.
+	// It can be set in any state but `purged` (409 `tenant_purged`), and changes nothing else.
+	// Setting it again changes the reason.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/legal-hold (the `SetLegalHold` operationId).
+	SetLegalHoldWithBodyWithResponse(ctx context.Context, tenantID TenantID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetLegalHoldResponse, error)
+
+	// SetLegalHoldWithResponse Set a legal hold on a tenant
+	//
+	// Nothing of a tenant that is held is purged. A purge that has begun stops: when this is
+	// answered, no rows go any more, and at most the page of 200 objects that is under way does.
+	// It can be set in any state but `purged` (409 `tenant_purged`), and changes nothing else.
+	// Setting it again changes the reason.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/legal-hold (the `SetLegalHold` operationId).
+	SetLegalHoldWithResponse(ctx context.Context, tenantID TenantID, body SetLegalHoldJSONRequestBody, reqEditors ...RequestEditorFn) (*SetLegalHoldResponse, error)
+
 	// ListTenantMigrationsWithResponse List a tenant's migrations
 	//
 	// In the order in which they were asked for, those by an Idempotency-Key behind the others.
@@ -19933,8 +20637,6 @@ type ClientWithResponsesInterface interface {
 	RequestTenantMigrationWithResponse(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, body RequestTenantMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestTenantMigrationResponse, error)
 
 	// GetTenantMigrationWithResponse See how a tenant's migration goes
-	//
-	// As the tenant sees it, with the runs and the reports beside it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20373,8 +21075,6 @@ type ClientWithResponsesInterface interface {
 
 	// ListPrincipalsWithResponse List a tenant's principals
 	//
-	// Those who call for it, disabled ones too.
-	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
@@ -20409,8 +21109,6 @@ type ClientWithResponsesInterface interface {
 	DisablePrincipalWithResponse(ctx context.Context, tenantID TenantID, principalID PrincipalID, reqEditors ...RequestEditorFn) (*DisablePrincipalResponse, error)
 
 	// ListAPIKeysWithResponse List a principal's API keys
-	//
-	// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20447,8 +21145,6 @@ type ClientWithResponsesInterface interface {
 	ResumeTenantWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*ResumeTenantResponse, error)
 
 	// GetStorageWithResponse Where a tenant's new collections keep their bodies
-	//
-	// The record format that new collections begin at. Collections that are there keep theirs until they are migrated.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20581,8 +21277,6 @@ type ClientWithResponsesInterface interface {
 	DeleteWorldWithResponse(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*DeleteWorldResponse, error)
 
 	// GetWorldWithResponse Get a world
-	//
-	// Who its writer is, at which epoch, and how far its journal goes.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -25210,6 +25904,63 @@ func (r CreateTenantResponse) ContentType() string {
 	return ""
 }
 
+// DeleteTenantResponseDefaultHeaders the declared response headers of an HTTP default response for DeleteTenant
+type DeleteTenantResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type DeleteTenantResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *TenantDeletion
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DeleteTenantResponseDefaultHeaders
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r DeleteTenantResponse) GetJSON202() *TenantDeletion {
+	return r.JSON202
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DeleteTenantResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteTenantResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteTenantResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteTenantResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteTenantResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetTenantResponse200Headers the declared response headers of an HTTP 200 response for GetTenant
 type GetTenantResponse200Headers struct {
 	ETag string
@@ -25268,6 +26019,70 @@ func (r GetTenantResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetTenantResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// PatchTenantResponse200Headers the declared response headers of an HTTP 200 response for PatchTenant
+type PatchTenantResponse200Headers struct {
+	ETag string
+}
+
+// PatchTenantResponseDefaultHeaders the declared response headers of an HTTP default response for PatchTenant
+type PatchTenantResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type PatchTenantResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Tenant
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *PatchTenantResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *PatchTenantResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PatchTenantResponse) GetJSON200() *Tenant {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PatchTenantResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PatchTenantResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PatchTenantResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PatchTenantResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PatchTenantResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -25552,6 +26367,184 @@ func (r DisableClientResponse) ContentType() string {
 	return ""
 }
 
+// GetTenantDeletionResponseDefaultHeaders the declared response headers of an HTTP default response for GetTenantDeletion
+type GetTenantDeletionResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetTenantDeletionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TenantDeletion
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetTenantDeletionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetTenantDeletionResponse) GetJSON200() *TenantDeletion {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetTenantDeletionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetTenantDeletionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetTenantDeletionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetTenantDeletionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetTenantDeletionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ApproveTenantDeletionResponseDefaultHeaders the declared response headers of an HTTP default response for ApproveTenantDeletion
+type ApproveTenantDeletionResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ApproveTenantDeletionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TenantDeletion
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ApproveTenantDeletionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ApproveTenantDeletionResponse) GetJSON200() *TenantDeletion {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ApproveTenantDeletionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ApproveTenantDeletionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ApproveTenantDeletionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ApproveTenantDeletionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ApproveTenantDeletionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CancelTenantDeletionResponse200Headers the declared response headers of an HTTP 200 response for CancelTenantDeletion
+type CancelTenantDeletionResponse200Headers struct {
+	ETag string
+}
+
+// CancelTenantDeletionResponseDefaultHeaders the declared response headers of an HTTP default response for CancelTenantDeletion
+type CancelTenantDeletionResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type CancelTenantDeletionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Tenant
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *CancelTenantDeletionResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CancelTenantDeletionResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CancelTenantDeletionResponse) GetJSON200() *Tenant {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CancelTenantDeletionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CancelTenantDeletionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelTenantDeletionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelTenantDeletionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelTenantDeletionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // OpenIdentityResponse200Headers the declared response headers of an HTTP 200 response for OpenIdentity
 type OpenIdentityResponse200Headers struct {
 	ETag string
@@ -25667,6 +26660,134 @@ func (r GetIdentityReportResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetIdentityReportResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// LiftLegalHoldResponse200Headers the declared response headers of an HTTP 200 response for LiftLegalHold
+type LiftLegalHoldResponse200Headers struct {
+	ETag string
+}
+
+// LiftLegalHoldResponseDefaultHeaders the declared response headers of an HTTP default response for LiftLegalHold
+type LiftLegalHoldResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type LiftLegalHoldResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Tenant
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *LiftLegalHoldResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *LiftLegalHoldResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LiftLegalHoldResponse) GetJSON200() *Tenant {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LiftLegalHoldResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LiftLegalHoldResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LiftLegalHoldResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LiftLegalHoldResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LiftLegalHoldResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// SetLegalHoldResponse200Headers the declared response headers of an HTTP 200 response for SetLegalHold
+type SetLegalHoldResponse200Headers struct {
+	ETag string
+}
+
+// SetLegalHoldResponseDefaultHeaders the declared response headers of an HTTP default response for SetLegalHold
+type SetLegalHoldResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type SetLegalHoldResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Tenant
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetLegalHoldResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *SetLegalHoldResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetLegalHoldResponse) GetJSON200() *Tenant {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SetLegalHoldResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SetLegalHoldResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetLegalHoldResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetLegalHoldResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetLegalHoldResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -28579,9 +29700,7 @@ func (c *ClientWithResponses) LivezWithResponse(ctx context.Context, reqEditors 
 	return ParseLivezResponse(rsp)
 }
 
-// GetOpenapiWithResponse Get this document
-//
-// The description of the API, OpenAPI 3.0.3 as JSON, from which clients are generated.
+// GetOpenapiWithResponse This document
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -28595,9 +29714,6 @@ func (c *ClientWithResponses) GetOpenapiWithResponse(ctx context.Context, reqEdi
 }
 
 // ReadyzWithResponse May the process be sent requests?
-//
-// It may once its databases answer and have the schema that it knows. A process that drains may not, and still
-// serves what comes. A failing check that gates nothing is only told.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -28753,8 +29869,6 @@ func (c *ClientWithResponses) DeleteAccountWithResponse(ctx context.Context, acc
 }
 
 // GetAccountWithResponse Get an account
-//
-// With its `ETag`, which a change goes back with. A deleted account is 404.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -29075,8 +30189,6 @@ func (c *ClientWithResponses) ListCollectionsWithResponse(ctx context.Context, p
 
 // GetCollectionWithResponse Get a collection
 //
-// Its profile, the format that its bodies are kept in, and the sequence of its last change.
-//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
@@ -29177,8 +30289,6 @@ func (c *ClientWithResponses) ClaimBatchWithResponse(ctx context.Context, collec
 }
 
 // GetBatchWithResponse Get a batch
-//
-// Its items, with how long each is still claimed and by which generation.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -29772,8 +30882,6 @@ func (c *ClientWithResponses) RevokeDeviceWithResponse(ctx context.Context, devi
 
 // GetDeviceWithResponse Get a device
 //
-// With its `ETag`, which a change goes back with, and its user code, which stays its own.
-//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
@@ -29856,9 +30964,6 @@ func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, params
 }
 
 // GetRecoveryWithResponse How much unfinished work the tenant's directory holds
-//
-// Operations that crashed on their way, or are on it. Whoever meets one behind its deadline finishes it,
-// and the sweep does the rest, so the number goes to zero by itself.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -29959,8 +31064,6 @@ func (c *ClientWithResponses) RequestMigrationWithResponse(ctx context.Context, 
 }
 
 // GetMigrationWithResponse See how a migration goes
-//
-// How far it is, and which states it went through.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -30121,8 +31224,6 @@ func (c *ClientWithResponses) CreateTokenWithFormdataBodyWithResponse(ctx contex
 
 // RevokeOperatorAPIKeyWithResponse Revoke an operator's API key
 //
-// Within seconds no process takes it, or the tokens that it bought. Revoking it again changes nothing.
-//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /v1/operator-api-keys/{key_id} (the `RevokeOperatorAPIKey` operationId).
@@ -30196,8 +31297,6 @@ func (c *ClientWithResponses) DisableOperatorWithResponse(ctx context.Context, o
 
 // ListOperatorAPIKeysWithResponse List an operator's API keys
 //
-// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
-//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/operators/{operator_id}/api-keys (the `ListOperatorAPIKeys` operationId).
@@ -30256,8 +31355,6 @@ func (c *ClientWithResponses) ListQualificationsWithResponse(ctx context.Context
 
 // GetQualificationWithResponse Get a qualification's report
 //
-// What the build was put through, step by step, and how each step went.
-//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
@@ -30270,8 +31367,6 @@ func (c *ClientWithResponses) GetQualificationWithResponse(ctx context.Context, 
 }
 
 // ListSweepsWithResponse The sweeps' progress
-//
-// How often each sweep and cleanup went round, and when it last did, by database, kind and family.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -30301,8 +31396,6 @@ func (c *ClientWithResponses) RunSweepWithResponse(ctx context.Context, kind Swe
 }
 
 // ListTenantsWithResponse List tenants
-//
-// All of them, in whatever state.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -30347,9 +31440,24 @@ func (c *ClientWithResponses) CreateTenantWithResponse(ctx context.Context, para
 	return ParseCreateTenantResponse(rsp)
 }
 
-// GetTenantWithResponse Get a tenant
+// DeleteTenantWithResponse Ask for a tenant's deletion
 //
-// Its state, its policies, and the `ETag` that a change goes back with.
+// Nothing but that is noted, until another operator approves it. The same request again, by
+// the same operator from the same `ETag`, finds what the first one did; otherwise 409
+// `deletion_asked`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/tenants/{tenant_id} (the `DeleteTenant` operationId).
+func (c *ClientWithResponses) DeleteTenantWithResponse(ctx context.Context, tenantID TenantID, params *DeleteTenantParams, reqEditors ...RequestEditorFn) (*DeleteTenantResponse, error) {
+	rsp, err := c.DeleteTenant(ctx, tenantID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteTenantResponse(rsp)
+}
+
+// GetTenantWithResponse Get a tenant
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -30360,6 +31468,57 @@ func (c *ClientWithResponses) GetTenantWithResponse(ctx context.Context, tenantI
 		return nil, err
 	}
 	return ParseGetTenantResponse(rsp)
+}
+
+// PatchTenantWithBodyWithResponse Rename a tenant
+//
+// A merge patch (RFC 7396) of `name`, which is the operators' word for the tenant. Its handle
+// policy and its layout never change, since handles were claimed by them; its state, its
+// namespace and its storage change through operations of their own: 422 with the reason.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/tenants/{tenant_id} (the `PatchTenant` operationId).
+func (c *ClientWithResponses) PatchTenantWithBodyWithResponse(ctx context.Context, tenantID TenantID, params *PatchTenantParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchTenantResponse, error) {
+	rsp, err := c.PatchTenantWithBody(ctx, tenantID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePatchTenantResponse(rsp)
+}
+
+// PatchTenantWithResponse Rename a tenant
+//
+// A merge patch (RFC 7396) of `name`, which is the operators' word for the tenant. Its handle
+// policy and its layout never change, since handles were claimed by them; its state, its
+// namespace and its storage change through operations of their own: 422 with the reason.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/tenants/{tenant_id} (the `PatchTenant` operationId).
+func (c *ClientWithResponses) PatchTenantWithResponse(ctx context.Context, tenantID TenantID, params *PatchTenantParams, body PatchTenantJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchTenantResponse, error) {
+	rsp, err := c.PatchTenant(ctx, tenantID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePatchTenantResponse(rsp)
+}
+
+// PatchTenantWithApplicationMergePatchPlusJSONBodyWithResponse Rename a tenant
+//
+// A merge patch (RFC 7396) of `name`, which is the operators' word for the tenant. Its handle
+// policy and its layout never change, since handles were claimed by them; its state, its
+// namespace and its storage change through operations of their own: 422 with the reason.
+//
+// Takes a body of the `application/merge-patch+json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v1/tenants/{tenant_id} (the `PatchTenant` operationId).
+func (c *ClientWithResponses) PatchTenantWithApplicationMergePatchPlusJSONBodyWithResponse(ctx context.Context, tenantID TenantID, params *PatchTenantParams, body PatchTenantApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchTenantResponse, error) {
+	rsp, err := c.PatchTenantWithApplicationMergePatchPlusJSONBody(ctx, tenantID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePatchTenantResponse(rsp)
 }
 
 // RevokeAPIKeyWithResponse Revoke an API key
@@ -30456,6 +31615,55 @@ func (c *ClientWithResponses) DisableClientWithResponse(ctx context.Context, ten
 	return ParseDisableClientResponse(rsp)
 }
 
+// GetTenantDeletionWithResponse See how far a tenant's deletion is
+//
+// 404 `deletion_not_found` when nobody has asked for it, or it was called off.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/deletion (the `GetTenantDeletion` operationId).
+func (c *ClientWithResponses) GetTenantDeletionWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetTenantDeletionResponse, error) {
+	rsp, err := c.GetTenantDeletion(ctx, tenantID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetTenantDeletionResponse(rsp)
+}
+
+// ApproveTenantDeletionWithResponse Approve a tenant's deletion
+//
+// By an operator of another name than who asked for it; else 403 `approver_is_involved`. The
+// tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
+// process, and what it has can only be exported. After 7 days it is purged, unless the
+// deletion is called off before, or a legal hold is set. Harmless to repeat.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/deletion/approve (the `ApproveTenantDeletion` operationId).
+func (c *ClientWithResponses) ApproveTenantDeletionWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*ApproveTenantDeletionResponse, error) {
+	rsp, err := c.ApproveTenantDeletion(ctx, tenantID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApproveTenantDeletionResponse(rsp)
+}
+
+// CancelTenantDeletionWithResponse Call a tenant's deletion off
+//
+// For as long as its purge hasn't begun; then 409 `tenant_purged`. The tenant is as it was
+// before: active or suspended. Harmless to repeat.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/deletion/cancel (the `CancelTenantDeletion` operationId).
+func (c *ClientWithResponses) CancelTenantDeletionWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*CancelTenantDeletionResponse, error) {
+	rsp, err := c.CancelTenantDeletion(ctx, tenantID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelTenantDeletionResponse(rsp)
+}
+
 // OpenIdentityWithBodyWithResponse Open the namespace of a tenant that imported
 //
 // For a tenant that began as `importing`, once its report has been looked at. The directory
@@ -30509,6 +31717,57 @@ func (c *ClientWithResponses) GetIdentityReportWithResponse(ctx context.Context,
 	return ParseGetIdentityReportResponse(rsp)
 }
 
+// LiftLegalHoldWithResponse Lift a tenant's legal hold
+//
+// A deletion that waited for it goes on. Harmless to repeat.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/tenants/{tenant_id}/legal-hold (the `LiftLegalHold` operationId).
+func (c *ClientWithResponses) LiftLegalHoldWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*LiftLegalHoldResponse, error) {
+	rsp, err := c.LiftLegalHold(ctx, tenantID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLiftLegalHoldResponse(rsp)
+}
+
+// SetLegalHoldWithBodyWithResponse Set a legal hold on a tenant
+//
+// Nothing of a tenant that is held is purged. A purge that has begun stops: when this is
+// answered, no rows go any more, and at most the page of 200 objects that is under way does.
+// It can be set in any state but `purged` (409 `tenant_purged`), and changes nothing else.
+// Setting it again changes the reason.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/legal-hold (the `SetLegalHold` operationId).
+func (c *ClientWithResponses) SetLegalHoldWithBodyWithResponse(ctx context.Context, tenantID TenantID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetLegalHoldResponse, error) {
+	rsp, err := c.SetLegalHoldWithBody(ctx, tenantID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetLegalHoldResponse(rsp)
+}
+
+// SetLegalHoldWithResponse Set a legal hold on a tenant
+//
+// Nothing of a tenant that is held is purged. A purge that has begun stops: when this is
+// answered, no rows go any more, and at most the page of 200 objects that is under way does.
+// It can be set in any state but `purged` (409 `tenant_purged`), and changes nothing else.
+// Setting it again changes the reason.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/legal-hold (the `SetLegalHold` operationId).
+func (c *ClientWithResponses) SetLegalHoldWithResponse(ctx context.Context, tenantID TenantID, body SetLegalHoldJSONRequestBody, reqEditors ...RequestEditorFn) (*SetLegalHoldResponse, error) {
+	rsp, err := c.SetLegalHold(ctx, tenantID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetLegalHoldResponse(rsp)
+}
+
 // ListTenantMigrationsWithResponse List a tenant's migrations
 //
 // In the order in which they were asked for, those by an Idempotency-Key behind the others.
@@ -30557,8 +31816,6 @@ func (c *ClientWithResponses) RequestTenantMigrationWithResponse(ctx context.Con
 }
 
 // GetTenantMigrationWithResponse See how a tenant's migration goes
-//
-// As the tenant sees it, with the runs and the reports beside it.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31207,8 +32464,6 @@ func (c *ClientWithResponses) BeginVerificationWithResponse(ctx context.Context,
 
 // ListPrincipalsWithResponse List a tenant's principals
 //
-// Those who call for it, disabled ones too.
-//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
@@ -31267,8 +32522,6 @@ func (c *ClientWithResponses) DisablePrincipalWithResponse(ctx context.Context, 
 }
 
 // ListAPIKeysWithResponse List a principal's API keys
-//
-// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31329,8 +32582,6 @@ func (c *ClientWithResponses) ResumeTenantWithResponse(ctx context.Context, tena
 }
 
 // GetStorageWithResponse Where a tenant's new collections keep their bodies
-//
-// The record format that new collections begin at. Collections that are there keep theirs until they are migrated.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31529,8 +32780,6 @@ func (c *ClientWithResponses) DeleteWorldWithResponse(ctx context.Context, world
 }
 
 // GetWorldWithResponse Get a world
-//
-// Who its writer is, at which epoch, and how far its journal goes.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -36694,6 +37943,66 @@ func ParseCreateTenantResponse(rsp *http.Response) (*CreateTenantResponse, error
 	return response, nil
 }
 
+// ParseDeleteTenantResponse parses an HTTP response from a DeleteTenantWithResponse call
+func ParseDeleteTenantResponse(rsp *http.Response) (*DeleteTenantResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteTenantResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest TenantDeletion
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DeleteTenantResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseGetTenantResponse parses an HTTP response from a GetTenantWithResponse call
 func ParseGetTenantResponse(rsp *http.Response) (*GetTenantResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -36737,6 +38046,76 @@ func ParseGetTenantResponse(rsp *http.Response) (*GetTenantResponse, error) {
 		response.Headers200 = &headers
 	case true:
 		var headers GetTenantResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePatchTenantResponse parses an HTTP response from a PatchTenantWithResponse call
+func ParsePatchTenantResponse(rsp *http.Response) (*PatchTenantResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PatchTenantResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Tenant
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers PatchTenantResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers PatchTenantResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -37069,6 +38448,196 @@ func ParseDisableClientResponse(rsp *http.Response) (*DisableClientResponse, err
 	return response, nil
 }
 
+// ParseGetTenantDeletionResponse parses an HTTP response from a GetTenantDeletionWithResponse call
+func ParseGetTenantDeletionResponse(rsp *http.Response) (*GetTenantDeletionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetTenantDeletionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TenantDeletion
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetTenantDeletionResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseApproveTenantDeletionResponse parses an HTTP response from a ApproveTenantDeletionWithResponse call
+func ParseApproveTenantDeletionResponse(rsp *http.Response) (*ApproveTenantDeletionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ApproveTenantDeletionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TenantDeletion
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ApproveTenantDeletionResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCancelTenantDeletionResponse parses an HTTP response from a CancelTenantDeletionWithResponse call
+func ParseCancelTenantDeletionResponse(rsp *http.Response) (*CancelTenantDeletionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelTenantDeletionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Tenant
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers CancelTenantDeletionResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers CancelTenantDeletionResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseOpenIdentityResponse parses an HTTP response from a OpenIdentityWithResponse call
 func ParseOpenIdentityResponse(rsp *http.Response) (*OpenIdentityResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -37172,6 +38741,146 @@ func ParseGetIdentityReportResponse(rsp *http.Response) (*GetIdentityReportRespo
 	switch {
 	case true:
 		var headers GetIdentityReportResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseLiftLegalHoldResponse parses an HTTP response from a LiftLegalHoldWithResponse call
+func ParseLiftLegalHoldResponse(rsp *http.Response) (*LiftLegalHoldResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LiftLegalHoldResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Tenant
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers LiftLegalHoldResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers LiftLegalHoldResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSetLegalHoldResponse parses an HTTP response from a SetLegalHoldWithResponse call
+func ParseSetLegalHoldResponse(rsp *http.Response) (*SetLegalHoldResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetLegalHoldResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Tenant
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetLegalHoldResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers SetLegalHoldResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

@@ -118,10 +118,8 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		x.header.Set("Authorization", "Bearer "+s.ownerToken)
 	}
 	switch op.operation.OperationID {
-	case "livez", "readyz", "getOpenapi", "getDocs", "getJwks", "getAuthorizationServer", "listSweeps", "getRecovery",
+	case "livez", "readyz", "getOpenapi", "getJwks", "getAuthorizationServer", "listSweeps", "getRecovery",
 		"getAccount", "getDevice", "getTenant", "getIdentityReport", "getStorage", "resumeTenant", "listApiKeys", "getAuditHead":
-	case "getDocsFile":
-		x.path["file"] = "page.css"
 	case "runSweep":
 		x.path["kind"] = "identity"
 	case "listAccounts":
@@ -212,7 +210,7 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 	case "revokeOperatorApiKey":
 		x.path["key_id"] = s.newOperatorKey(t, s.newOperator(t, n))
 	default:
-		if s.validOnWorlds(t, x, n, json) || s.validOnRecords(t, x, n, json) || s.validOnMigrations(t, x, n, json) {
+		if s.validOnWorlds(t, x, n, json) || s.validOnRecords(t, x, n, json) || s.validOnMigrations(t, x, n, json) || s.validOnTenants(t, x, n, json) {
 			break
 		}
 		t.Fatalf("no valid request is known for %v (%s)", op, op.operation.OperationID)

@@ -44,7 +44,10 @@ func (e exitError) Unwrap() error { return e.err }
 // refusals are the problems by which an act is refused since what it is about isn't
 // as it should be. A command that only says what it would do tells them by the same
 // exit code.
-var refusals = []string{"migration_state", "plan_drifted", "baseline_missing"}
+var refusals = []string{
+	"migration_state", "plan_drifted", "baseline_missing",
+	"tenant_deleting", "tenant_purged", "deletion_asked",
+}
 
 // codeOf is the exit code of a call that failed.
 func codeOf(err error) int {

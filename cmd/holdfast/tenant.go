@@ -16,12 +16,14 @@ var tenantView = view[holdfast.Tenant]{
 	{"HANDLES", func(t holdfast.Tenant) string { return t.HandlePolicy }},
 	{"NAMESPACE", func(t holdfast.Tenant) string { return t.IdentityState }},
 	{"FORMAT", func(t holdfast.Tenant) string { return fmt.Sprint(t.RecordFormat) }},
+	{"LEGAL HOLD", func(t holdfast.Tenant) string { return holdOf(t) }},
 	{"CREATED", func(t holdfast.Tenant) string { return when(t.CreatedAt) }},
 }
 
 func newTenant(r *remote) *cobra.Command {
-	return r.noun("tenant", "Make, show, suspend and resume tenants, and say where they keep records",
-		newTenantCreate(r), newTenantList(r), newTenantShow(r), newTenantSuspend(r), newTenantResume(r), newTenantStorage(r))
+	return r.noun("tenant", "Make, show, suspend, resume and delete tenants, and say where they keep records",
+		newTenantCreate(r), newTenantList(r), newTenantShow(r), newTenantSuspend(r), newTenantResume(r), newTenantStorage(r),
+		newTenantRename(r), newTenantDelete(r), newTenantDeletion(r), newTenantHold(r))
 }
 
 func newTenantCreate(r *remote) *cobra.Command {

@@ -2226,6 +2226,15 @@ type LeaseToRenew struct {
 	WorldID WorldID `json:"world_id"`
 }
 
+// LegalHold As long as a tenant has one, nothing of it is purged.
+type LegalHold struct {
+	Reason string    `json:"reason"`
+	SetAt  time.Time `json:"set_at"`
+
+	// SetBy The operator's name.
+	SetBy string `json:"set_by"`
+}
+
 // LifecycleRule defines model for LifecycleRule.
 type LifecycleRule struct {
 	Actions    []string `json:"actions"`
@@ -4147,6 +4156,12 @@ type SectionTotals struct {
 // Sections By name, those that are written.
 type Sections map[string]SectionBody
 
+// SetLegalHold defines model for SetLegalHold.
+type SetLegalHold struct {
+	// Reason Why, on one line.
+	Reason string `json:"reason"`
+}
+
 // SetStorage defines model for SetStorage.
 type SetStorage struct {
 	// RecordFormat 1 changes nothing, and is refused once it was 2.
@@ -4374,7 +4389,10 @@ type Tenant struct {
 	//
 	// Example: v1-64-fresh
 	Layout string `json:"layout"`
-	Name   string `json:"name"`
+
+	// LegalHold As long as a tenant has one, nothing of it is purged.
+	LegalHold *LegalHold `json:"legal_hold,omitempty"`
+	Name      string     `json:"name"`
 
 	// RecordFormat What new collections begin at: 1 keeps bodies in the database, 2 in the object store.
 	//
@@ -4384,9 +4402,28 @@ type Tenant struct {
 	// Revision Every change adds exactly one.
 	Revision int64 `json:"revision"`
 
-	// State `provisioning`, `active` or `suspended`.
+	// State `provisioning`, `active`, `suspended`, `deleting` (in the grace of its deletion), `purging`, or `purged`.
 	State     string    `json:"state"`
 	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// TenantDeletion defines model for TenantDeletion.
+type TenantDeletion struct {
+	ApprovedAt *time.Time `json:"approved_at,omitempty"`
+
+	// ApprovedBy Missing until it is approved, as the next two are.
+	ApprovedBy *string   `json:"approved_by,omitempty"`
+	AskedAt    time.Time `json:"asked_at"`
+
+	// AskedBy An operator's name, as `approved_by` is.
+	AskedBy string `json:"asked_by"`
+
+	// Purge How far a purge is, from when it has begun, and at its end what was deleted.
+	Purge *TenantPurge `json:"purge,omitempty"`
+
+	// PurgeAfter When its grace is over.
+	PurgeAfter *time.Time `json:"purge_after,omitempty"`
+	Tenant     Tenant     `json:"tenant"`
 }
 
 // TenantMigrationStatus defines model for TenantMigrationStatus.
@@ -4409,6 +4446,54 @@ type TenantPage struct {
 	// NextCursor Where the next page begins; absent on the last.
 	NextCursor *NextCursor `json:"next_cursor,omitempty"`
 	Tenants    []Tenant    `json:"tenants"`
+}
+
+// TenantPatch defines model for TenantPatch.
+type TenantPatch struct {
+	// HandlePolicy Never accepted. Handles were claimed by it.
+	HandlePolicy interface{} `json:"handle_policy,omitempty"`
+
+	// IdentityState Never accepted. A namespace is opened by an operation of its own.
+	IdentityState interface{} `json:"identity_state,omitempty"`
+
+	// Layout Never accepted. Keys were spread by it.
+	Layout interface{} `json:"layout,omitempty"`
+	Name   *string     `json:"name,omitempty"`
+
+	// RecordFormat Never accepted. It is said by an operation of its own.
+	RecordFormat interface{} `json:"record_format,omitempty"`
+
+	// State Never accepted. A tenant is suspended, resumed and deleted by operations of their own.
+	State interface{} `json:"state,omitempty"`
+}
+
+// TenantPurge How far a purge is, from when it has begun, and at its end what was deleted.
+type TenantPurge struct {
+	BeganAt time.Time `json:"began_at"`
+
+	// ControlRows Rows deleted of the control database so far, by table.
+	ControlRows map[string]int64 `json:"control_rows"`
+	Jobs        int64            `json:"jobs"`
+	ObjectBytes int64            `json:"object_bytes"`
+
+	// Objects Deleted so far.
+	Objects  int64      `json:"objects"`
+	PurgedAt *time.Time `json:"purged_at,omitempty"`
+
+	// Rows Rows deleted of the data databases, by table, once all are gone.
+	Rows *map[string]int64 `json:"rows,omitempty"`
+
+	// SettledAt When the object store is looked at again.
+	SettledAt *time.Time `json:"settled_at,omitempty"`
+
+	// Stalled Why the last step could not be done, as a code. The purge goes on when that is over.
+	Stalled *string `json:"stalled,omitempty"`
+
+	// Step `gates`, `rows`, `control`, `jobs`, `objects`, `wait` (for what was under way to the
+	// object store), each of them but the first and the last once more (`again_…`), `counts`,
+	// `forget`, `close`, `done`.
+	Step      string    `json:"step"`
+	SteppedAt time.Time `json:"stepped_at"`
 }
 
 // Token defines model for Token.
@@ -4723,9 +4808,6 @@ type DeferredID = string
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type DeviceID = ID
 
-// DocsIfNoneMatch defines model for DocsIfNoneMatch.
-type DocsIfNoneMatch = string
-
 // EnvelopeHash defines model for EnvelopeHash.
 type EnvelopeHash = string
 
@@ -4791,18 +4873,6 @@ type TenantID = ID
 //
 // Example: 2.wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
 type WritersLease = HoldfastLease
-
-// GetDocsParams defines parameters for GetDocs.
-type GetDocsParams struct {
-	// IfNoneMatch ETags of what the caller has. One of them is 304.
-	IfNoneMatch *DocsIfNoneMatch `json:"If-None-Match,omitempty"`
-}
-
-// GetDocsFileParams defines parameters for GetDocsFile.
-type GetDocsFileParams struct {
-	// IfNoneMatch ETags of what the caller has. One of them is 304.
-	IfNoneMatch *DocsIfNoneMatch `json:"If-None-Match,omitempty"`
-}
 
 // ListAccountsParams defines parameters for ListAccounts.
 type ListAccountsParams struct {
@@ -5162,6 +5232,20 @@ type CreateTenantParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteTenantParams defines parameters for DeleteTenant.
+type DeleteTenantParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// PatchTenantParams defines parameters for PatchTenant.
+type PatchTenantParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListTenantAuditParams defines parameters for ListTenantAudit.
 type ListTenantAuditParams struct {
 	// Operator Only acts of the operator of this name.
@@ -5410,11 +5494,20 @@ type CreateOperatorAPIKeyJSONRequestBody = NewAPIKey
 // CreateTenantJSONRequestBody defines body for CreateTenant for application/json ContentType.
 type CreateTenantJSONRequestBody = NewTenant
 
+// PatchTenantJSONRequestBody defines body for PatchTenant for application/json ContentType.
+type PatchTenantJSONRequestBody = TenantPatch
+
+// PatchTenantApplicationMergePatchPlusJSONRequestBody defines body for PatchTenant for application/merge-patch+json ContentType.
+type PatchTenantApplicationMergePatchPlusJSONRequestBody = TenantPatch
+
 // CreateClientJSONRequestBody defines body for CreateClient for application/json ContentType.
 type CreateClientJSONRequestBody = NewPublicClient
 
 // OpenIdentityJSONRequestBody defines body for OpenIdentity for application/json ContentType.
 type OpenIdentityJSONRequestBody = OpenIdentity
+
+// SetLegalHoldJSONRequestBody defines body for SetLegalHold for application/json ContentType.
+type SetLegalHoldJSONRequestBody = SetLegalHold
 
 // RequestTenantMigrationJSONRequestBody defines body for RequestTenantMigration for application/json ContentType.
 type RequestTenantMigrationJSONRequestBody = NewTenantMigration
@@ -5568,16 +5661,10 @@ type ServerInterface interface {
 	// GetAuthorizationServer Where the OAuth endpoints are, and what they can do
 	// (GET /.well-known/oauth-authorization-server)
 	GetAuthorizationServer(ctx echo.Context) error
-	// GetDocs Read about this API
-	// (GET /docs)
-	GetDocs(ctx echo.Context, params GetDocsParams) error
-	// GetDocsFile Load a part of the page
-	// (GET /docs/{file})
-	GetDocsFile(ctx echo.Context, file string, params GetDocsFileParams) error
 	// Livez Is the process alive?
 	// (GET /livez)
 	Livez(ctx echo.Context) error
-	// GetOpenapi Get this document
+	// GetOpenapi This document
 	// (GET /openapi.json)
 	GetOpenapi(ctx echo.Context) error
 	// Readyz May the process be sent requests?
@@ -5781,9 +5868,15 @@ type ServerInterface interface {
 	// CreateTenant Create a tenant
 	// (POST /v1/tenants)
 	CreateTenant(ctx echo.Context, params CreateTenantParams) error
+	// DeleteTenant Ask for a tenant's deletion
+	// (DELETE /v1/tenants/{tenant_id})
+	DeleteTenant(ctx echo.Context, tenantID TenantID, params DeleteTenantParams) error
 	// GetTenant Get a tenant
 	// (GET /v1/tenants/{tenant_id})
 	GetTenant(ctx echo.Context, tenantID TenantID) error
+	// PatchTenant Rename a tenant
+	// (PATCH /v1/tenants/{tenant_id})
+	PatchTenant(ctx echo.Context, tenantID TenantID, params PatchTenantParams) error
 	// RevokeAPIKey Revoke an API key
 	// (DELETE /v1/tenants/{tenant_id}/api-keys/{key_id})
 	RevokeAPIKey(ctx echo.Context, tenantID TenantID, keyID KeyID) error
@@ -5799,12 +5892,27 @@ type ServerInterface interface {
 	// DisableClient Disable a public client, for good
 	// (DELETE /v1/tenants/{tenant_id}/clients/{client_id})
 	DisableClient(ctx echo.Context, tenantID TenantID, clientID ClientID) error
+	// GetTenantDeletion See how far a tenant's deletion is
+	// (GET /v1/tenants/{tenant_id}/deletion)
+	GetTenantDeletion(ctx echo.Context, tenantID TenantID) error
+	// ApproveTenantDeletion Approve a tenant's deletion
+	// (POST /v1/tenants/{tenant_id}/deletion/approve)
+	ApproveTenantDeletion(ctx echo.Context, tenantID TenantID) error
+	// CancelTenantDeletion Call a tenant's deletion off
+	// (POST /v1/tenants/{tenant_id}/deletion/cancel)
+	CancelTenantDeletion(ctx echo.Context, tenantID TenantID) error
 	// OpenIdentity Open the namespace of a tenant that imported
 	// (POST /v1/tenants/{tenant_id}/identity/open)
 	OpenIdentity(ctx echo.Context, tenantID TenantID) error
 	// GetIdentityReport Verify a tenant's directory
 	// (GET /v1/tenants/{tenant_id}/identity/report)
 	GetIdentityReport(ctx echo.Context, tenantID TenantID) error
+	// LiftLegalHold Lift a tenant's legal hold
+	// (DELETE /v1/tenants/{tenant_id}/legal-hold)
+	LiftLegalHold(ctx echo.Context, tenantID TenantID) error
+	// SetLegalHold Set a legal hold on a tenant
+	// (PUT /v1/tenants/{tenant_id}/legal-hold)
+	SetLegalHold(ctx echo.Context, tenantID TenantID) error
 	// ListTenantMigrations List a tenant's migrations
 	// (GET /v1/tenants/{tenant_id}/migrations)
 	ListTenantMigrations(ctx echo.Context, tenantID TenantID, params ListTenantMigrationsParams) error
@@ -5986,71 +6094,6 @@ func (w *ServerInterfaceWrapper) GetAuthorizationServer(ctx echo.Context) error 
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetAuthorizationServer(ctx)
-	return err
-}
-
-// GetDocs converts echo context to params.
-func (w *ServerInterfaceWrapper) GetDocs(ctx echo.Context) error {
-	var err error
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params GetDocsParams
-
-	headers := ctx.Request().Header
-	// ------------- Optional header parameter "If-None-Match" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
-		var IfNoneMatch DocsIfNoneMatch
-		n := len(valueList)
-		if n != 1 {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-None-Match, got %d", n))
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-None-Match: %s", err))
-		}
-
-		params.IfNoneMatch = &IfNoneMatch
-	}
-
-	// Invoke the callback with all the unmarshaled arguments
-	err = w.Handler.GetDocs(ctx, params)
-	return err
-}
-
-// GetDocsFile converts echo context to params.
-func (w *ServerInterfaceWrapper) GetDocsFile(ctx echo.Context) error {
-	var err error
-	// ------------- Path parameter "file" -------------
-	var file string
-
-	err = runtime.BindStyledParameterWithOptions("simple", "file", ctx.Param("file"), &file, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
-	if err != nil {
-		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter file: %s", err))
-	}
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params GetDocsFileParams
-
-	headers := ctx.Request().Header
-	// ------------- Optional header parameter "If-None-Match" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
-		var IfNoneMatch DocsIfNoneMatch
-		n := len(valueList)
-		if n != 1 {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-None-Match, got %d", n))
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-None-Match: %s", err))
-		}
-
-		params.IfNoneMatch = &IfNoneMatch
-	}
-
-	// Invoke the callback with all the unmarshaled arguments
-	err = w.Handler.GetDocsFile(ctx, file, params)
 	return err
 }
 
@@ -7903,6 +7946,42 @@ func (w *ServerInterfaceWrapper) CreateTenant(ctx echo.Context) error {
 	return err
 }
 
+// DeleteTenant converts echo context to params.
+func (w *ServerInterfaceWrapper) DeleteTenant(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteTenantParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DeleteTenant(ctx, tenantID, params)
+	return err
+}
+
 // GetTenant converts echo context to params.
 func (w *ServerInterfaceWrapper) GetTenant(ctx echo.Context) error {
 	var err error
@@ -7916,6 +7995,42 @@ func (w *ServerInterfaceWrapper) GetTenant(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetTenant(ctx, tenantID)
+	return err
+}
+
+// PatchTenant converts echo context to params.
+func (w *ServerInterfaceWrapper) PatchTenant(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PatchTenantParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.PatchTenant(ctx, tenantID, params)
 	return err
 }
 
@@ -8102,6 +8217,54 @@ func (w *ServerInterfaceWrapper) DisableClient(ctx echo.Context) error {
 	return err
 }
 
+// GetTenantDeletion converts echo context to params.
+func (w *ServerInterfaceWrapper) GetTenantDeletion(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetTenantDeletion(ctx, tenantID)
+	return err
+}
+
+// ApproveTenantDeletion converts echo context to params.
+func (w *ServerInterfaceWrapper) ApproveTenantDeletion(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ApproveTenantDeletion(ctx, tenantID)
+	return err
+}
+
+// CancelTenantDeletion converts echo context to params.
+func (w *ServerInterfaceWrapper) CancelTenantDeletion(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CancelTenantDeletion(ctx, tenantID)
+	return err
+}
+
 // OpenIdentity converts echo context to params.
 func (w *ServerInterfaceWrapper) OpenIdentity(ctx echo.Context) error {
 	var err error
@@ -8131,6 +8294,38 @@ func (w *ServerInterfaceWrapper) GetIdentityReport(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetIdentityReport(ctx, tenantID)
+	return err
+}
+
+// LiftLegalHold converts echo context to params.
+func (w *ServerInterfaceWrapper) LiftLegalHold(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.LiftLegalHold(ctx, tenantID)
+	return err
+}
+
+// SetLegalHold converts echo context to params.
+func (w *ServerInterfaceWrapper) SetLegalHold(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.SetLegalHold(ctx, tenantID)
 	return err
 }
 
@@ -9508,8 +9703,6 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/.well-known/holdfast-checkpoint-keys.json", wrapper.GetCheckpointKeys, options.OperationMiddlewares["getCheckpointKeys"]...)
 	router.GET(options.BaseURL+"/.well-known/jwks.json", wrapper.GetJwks, options.OperationMiddlewares["getJwks"]...)
 	router.GET(options.BaseURL+"/.well-known/oauth-authorization-server", wrapper.GetAuthorizationServer, options.OperationMiddlewares["getAuthorizationServer"]...)
-	router.GET(options.BaseURL+"/docs", wrapper.GetDocs, options.OperationMiddlewares["getDocs"]...)
-	router.GET(options.BaseURL+"/docs/:file", wrapper.GetDocsFile, options.OperationMiddlewares["getDocsFile"]...)
 	router.GET(options.BaseURL+"/livez", wrapper.Livez, options.OperationMiddlewares["livez"]...)
 	router.GET(options.BaseURL+"/openapi.json", wrapper.GetOpenapi, options.OperationMiddlewares["getOpenapi"]...)
 	router.GET(options.BaseURL+"/readyz", wrapper.Readyz, options.OperationMiddlewares["readyz"]...)
@@ -9579,14 +9772,21 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.POST(options.BaseURL+"/v1/sweeps/:kind/run", wrapper.RunSweep, options.OperationMiddlewares["runSweep"]...)
 	router.GET(options.BaseURL+"/v1/tenants", wrapper.ListTenants, options.OperationMiddlewares["listTenants"]...)
 	router.POST(options.BaseURL+"/v1/tenants", wrapper.CreateTenant, options.OperationMiddlewares["createTenant"]...)
+	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id", wrapper.DeleteTenant, options.OperationMiddlewares["deleteTenant"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id", wrapper.GetTenant, options.OperationMiddlewares["getTenant"]...)
+	router.PATCH(options.BaseURL+"/v1/tenants/:tenant_id", wrapper.PatchTenant, options.OperationMiddlewares["patchTenant"]...)
 	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/api-keys/:key_id", wrapper.RevokeAPIKey, options.OperationMiddlewares["revokeApiKey"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/audit", wrapper.ListTenantAudit, options.OperationMiddlewares["listTenantAudit"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/clients", wrapper.ListClients, options.OperationMiddlewares["listClients"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/clients", wrapper.CreateClient, options.OperationMiddlewares["createClient"]...)
 	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/clients/:client_id", wrapper.DisableClient, options.OperationMiddlewares["disableClient"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/deletion", wrapper.GetTenantDeletion, options.OperationMiddlewares["getTenantDeletion"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/deletion/approve", wrapper.ApproveTenantDeletion, options.OperationMiddlewares["approveTenantDeletion"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/deletion/cancel", wrapper.CancelTenantDeletion, options.OperationMiddlewares["cancelTenantDeletion"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/identity/open", wrapper.OpenIdentity, options.OperationMiddlewares["openIdentity"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/identity/report", wrapper.GetIdentityReport, options.OperationMiddlewares["getIdentityReport"]...)
+	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/legal-hold", wrapper.LiftLegalHold, options.OperationMiddlewares["liftLegalHold"]...)
+	router.PUT(options.BaseURL+"/v1/tenants/:tenant_id/legal-hold", wrapper.SetLegalHold, options.OperationMiddlewares["setLegalHold"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/migrations", wrapper.ListTenantMigrations, options.OperationMiddlewares["listTenantMigrations"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations", wrapper.RequestTenantMigration, options.OperationMiddlewares["requestTenantMigration"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id", wrapper.GetTenantMigration, options.OperationMiddlewares["getTenantMigration"]...)
@@ -9808,179 +10008,6 @@ type GetAuthorizationServerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetAuthorizationServerdefaultApplicationProblemPlusJSONResponse) VisitGetAuthorizationServerResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	if response.Headers.Allow != nil {
-		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
-	}
-	if response.Headers.RetryAfter != nil {
-		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
-	}
-	if response.Headers.WWWAuthenticate != nil {
-		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
-	}
-	w.WriteHeader(response.StatusCode)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type GetDocsRequestObject struct {
-	Params GetDocsParams
-}
-
-type GetDocsResponseObject interface {
-	VisitGetDocsResponse(w http.ResponseWriter) error
-}
-
-type GetDocs200ResponseHeaders struct {
-	ETag string
-}
-
-type GetDocs200TextHTMLResponse struct {
-	Body          io.Reader
-	Headers       GetDocs200ResponseHeaders
-	ContentLength int64
-}
-
-func (response GetDocs200TextHTMLResponse) VisitGetDocsResponse(w http.ResponseWriter) error {
-
-	w.Header().Set("Content-Type", "text/html")
-	if response.ContentLength != 0 {
-		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
-	}
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(200)
-
-	if closer, ok := response.Body.(io.ReadCloser); ok {
-		defer closer.Close()
-	}
-	_, err := io.Copy(w, response.Body)
-	return err
-}
-
-type GetDocs304ResponseHeaders struct {
-	ETag string
-}
-
-type GetDocs304Response struct {
-	Headers GetDocs304ResponseHeaders
-}
-
-func (response GetDocs304Response) VisitGetDocsResponse(w http.ResponseWriter) error {
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(304)
-	return nil
-}
-
-type GetDocsdefaultApplicationProblemPlusJSONResponse struct {
-	Body       Problem
-	Headers    ProblemResponseHeaders
-	StatusCode int
-}
-
-func (response GetDocsdefaultApplicationProblemPlusJSONResponse) VisitGetDocsResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	if response.Headers.Allow != nil {
-		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
-	}
-	if response.Headers.RetryAfter != nil {
-		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
-	}
-	if response.Headers.WWWAuthenticate != nil {
-		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
-	}
-	w.WriteHeader(response.StatusCode)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type GetDocsFileRequestObject struct {
-	File   string `json:"file"`
-	Params GetDocsFileParams
-}
-
-type GetDocsFileResponseObject interface {
-	VisitGetDocsFileResponse(w http.ResponseWriter) error
-}
-
-type GetDocsFile200ResponseHeaders struct {
-	ETag string
-}
-
-type GetDocsFile200TextCSSResponse struct {
-	Body          io.Reader
-	Headers       GetDocsFile200ResponseHeaders
-	ContentLength int64
-}
-
-func (response GetDocsFile200TextCSSResponse) VisitGetDocsFileResponse(w http.ResponseWriter) error {
-
-	w.Header().Set("Content-Type", "text/css")
-	if response.ContentLength != 0 {
-		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
-	}
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(200)
-
-	if closer, ok := response.Body.(io.ReadCloser); ok {
-		defer closer.Close()
-	}
-	_, err := io.Copy(w, response.Body)
-	return err
-}
-
-type GetDocsFile200TextJavascriptResponse struct {
-	Body          io.Reader
-	Headers       GetDocsFile200ResponseHeaders
-	ContentLength int64
-}
-
-func (response GetDocsFile200TextJavascriptResponse) VisitGetDocsFileResponse(w http.ResponseWriter) error {
-
-	w.Header().Set("Content-Type", "text/javascript")
-	if response.ContentLength != 0 {
-		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
-	}
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(200)
-
-	if closer, ok := response.Body.(io.ReadCloser); ok {
-		defer closer.Close()
-	}
-	_, err := io.Copy(w, response.Body)
-	return err
-}
-
-type GetDocsFile304ResponseHeaders struct {
-	ETag string
-}
-
-type GetDocsFile304Response struct {
-	Headers GetDocsFile304ResponseHeaders
-}
-
-func (response GetDocsFile304Response) VisitGetDocsFileResponse(w http.ResponseWriter) error {
-	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
-	w.WriteHeader(304)
-	return nil
-}
-
-type GetDocsFiledefaultApplicationProblemPlusJSONResponse struct {
-	Body       Problem
-	Headers    ProblemResponseHeaders
-	StatusCode int
-}
-
-func (response GetDocsFiledefaultApplicationProblemPlusJSONResponse) VisitGetDocsFileResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -14059,6 +14086,56 @@ func (response CreateTenantdefaultApplicationProblemPlusJSONResponse) VisitCreat
 	return err
 }
 
+type DeleteTenantRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Params   DeleteTenantParams
+}
+
+type DeleteTenantResponseObject interface {
+	VisitDeleteTenantResponse(w http.ResponseWriter) error
+}
+
+type DeleteTenant202JSONResponse TenantDeletion
+
+func (response DeleteTenant202JSONResponse) VisitDeleteTenantResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(202)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteTenantdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response DeleteTenantdefaultApplicationProblemPlusJSONResponse) VisitDeleteTenantResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetTenantRequestObject struct {
 	TenantID TenantID `json:"tenant_id"`
 }
@@ -14096,6 +14173,66 @@ type GetTenantdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetTenantdefaultApplicationProblemPlusJSONResponse) VisitGetTenantResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PatchTenantRequestObject struct {
+	TenantID                          TenantID `json:"tenant_id"`
+	Params                            PatchTenantParams
+	JSONBody                          *PatchTenantJSONRequestBody
+	ApplicationMergePatchPlusJSONBody *PatchTenantApplicationMergePatchPlusJSONRequestBody
+}
+
+type PatchTenantResponseObject interface {
+	VisitPatchTenantResponse(w http.ResponseWriter) error
+}
+
+type PatchTenant200ResponseHeaders struct {
+	ETag string
+}
+
+type PatchTenant200JSONResponse struct {
+	Body    Tenant
+	Headers PatchTenant200ResponseHeaders
+}
+
+func (response PatchTenant200JSONResponse) VisitPatchTenantResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PatchTenantdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response PatchTenantdefaultApplicationProblemPlusJSONResponse) VisitPatchTenantResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -14408,6 +14545,161 @@ func (response DisableClientdefaultApplicationProblemPlusJSONResponse) VisitDisa
 	return err
 }
 
+type GetTenantDeletionRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+}
+
+type GetTenantDeletionResponseObject interface {
+	VisitGetTenantDeletionResponse(w http.ResponseWriter) error
+}
+
+type GetTenantDeletion200JSONResponse TenantDeletion
+
+func (response GetTenantDeletion200JSONResponse) VisitGetTenantDeletionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetTenantDeletiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetTenantDeletiondefaultApplicationProblemPlusJSONResponse) VisitGetTenantDeletionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ApproveTenantDeletionRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+}
+
+type ApproveTenantDeletionResponseObject interface {
+	VisitApproveTenantDeletionResponse(w http.ResponseWriter) error
+}
+
+type ApproveTenantDeletion200JSONResponse TenantDeletion
+
+func (response ApproveTenantDeletion200JSONResponse) VisitApproveTenantDeletionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ApproveTenantDeletiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ApproveTenantDeletiondefaultApplicationProblemPlusJSONResponse) VisitApproveTenantDeletionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelTenantDeletionRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+}
+
+type CancelTenantDeletionResponseObject interface {
+	VisitCancelTenantDeletionResponse(w http.ResponseWriter) error
+}
+
+type CancelTenantDeletion200ResponseHeaders struct {
+	ETag string
+}
+
+type CancelTenantDeletion200JSONResponse struct {
+	Body    Tenant
+	Headers CancelTenantDeletion200ResponseHeaders
+}
+
+func (response CancelTenantDeletion200JSONResponse) VisitCancelTenantDeletionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelTenantDeletiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response CancelTenantDeletiondefaultApplicationProblemPlusJSONResponse) VisitCancelTenantDeletionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type OpenIdentityRequestObject struct {
 	TenantID TenantID `json:"tenant_id"`
 	Body     *OpenIdentityJSONRequestBody
@@ -14495,6 +14787,121 @@ type GetIdentityReportdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetIdentityReportdefaultApplicationProblemPlusJSONResponse) VisitGetIdentityReportResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LiftLegalHoldRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+}
+
+type LiftLegalHoldResponseObject interface {
+	VisitLiftLegalHoldResponse(w http.ResponseWriter) error
+}
+
+type LiftLegalHold200ResponseHeaders struct {
+	ETag string
+}
+
+type LiftLegalHold200JSONResponse struct {
+	Body    Tenant
+	Headers LiftLegalHold200ResponseHeaders
+}
+
+func (response LiftLegalHold200JSONResponse) VisitLiftLegalHoldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type LiftLegalHolddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response LiftLegalHolddefaultApplicationProblemPlusJSONResponse) VisitLiftLegalHoldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetLegalHoldRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Body     *SetLegalHoldJSONRequestBody
+}
+
+type SetLegalHoldResponseObject interface {
+	VisitSetLegalHoldResponse(w http.ResponseWriter) error
+}
+
+type SetLegalHold200ResponseHeaders struct {
+	ETag string
+}
+
+type SetLegalHold200JSONResponse struct {
+	Body    Tenant
+	Headers SetLegalHold200ResponseHeaders
+}
+
+func (response SetLegalHold200JSONResponse) VisitSetLegalHoldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetLegalHolddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response SetLegalHolddefaultApplicationProblemPlusJSONResponse) VisitSetLegalHoldResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -17192,16 +17599,10 @@ type StrictServerInterface interface {
 	// GetAuthorizationServer Where the OAuth endpoints are, and what they can do
 	// (GET /.well-known/oauth-authorization-server)
 	GetAuthorizationServer(ctx context.Context, request GetAuthorizationServerRequestObject) (GetAuthorizationServerResponseObject, error)
-	// GetDocs Read about this API
-	// (GET /docs)
-	GetDocs(ctx context.Context, request GetDocsRequestObject) (GetDocsResponseObject, error)
-	// GetDocsFile Load a part of the page
-	// (GET /docs/{file})
-	GetDocsFile(ctx context.Context, request GetDocsFileRequestObject) (GetDocsFileResponseObject, error)
 	// Livez Is the process alive?
 	// (GET /livez)
 	Livez(ctx context.Context, request LivezRequestObject) (LivezResponseObject, error)
-	// GetOpenapi Get this document
+	// GetOpenapi This document
 	// (GET /openapi.json)
 	GetOpenapi(ctx context.Context, request GetOpenapiRequestObject) (GetOpenapiResponseObject, error)
 	// Readyz May the process be sent requests?
@@ -17405,9 +17806,15 @@ type StrictServerInterface interface {
 	// CreateTenant Create a tenant
 	// (POST /v1/tenants)
 	CreateTenant(ctx context.Context, request CreateTenantRequestObject) (CreateTenantResponseObject, error)
+	// DeleteTenant Ask for a tenant's deletion
+	// (DELETE /v1/tenants/{tenant_id})
+	DeleteTenant(ctx context.Context, request DeleteTenantRequestObject) (DeleteTenantResponseObject, error)
 	// GetTenant Get a tenant
 	// (GET /v1/tenants/{tenant_id})
 	GetTenant(ctx context.Context, request GetTenantRequestObject) (GetTenantResponseObject, error)
+	// PatchTenant Rename a tenant
+	// (PATCH /v1/tenants/{tenant_id})
+	PatchTenant(ctx context.Context, request PatchTenantRequestObject) (PatchTenantResponseObject, error)
 	// RevokeAPIKey Revoke an API key
 	// (DELETE /v1/tenants/{tenant_id}/api-keys/{key_id})
 	RevokeAPIKey(ctx context.Context, request RevokeAPIKeyRequestObject) (RevokeAPIKeyResponseObject, error)
@@ -17423,12 +17830,27 @@ type StrictServerInterface interface {
 	// DisableClient Disable a public client, for good
 	// (DELETE /v1/tenants/{tenant_id}/clients/{client_id})
 	DisableClient(ctx context.Context, request DisableClientRequestObject) (DisableClientResponseObject, error)
+	// GetTenantDeletion See how far a tenant's deletion is
+	// (GET /v1/tenants/{tenant_id}/deletion)
+	GetTenantDeletion(ctx context.Context, request GetTenantDeletionRequestObject) (GetTenantDeletionResponseObject, error)
+	// ApproveTenantDeletion Approve a tenant's deletion
+	// (POST /v1/tenants/{tenant_id}/deletion/approve)
+	ApproveTenantDeletion(ctx context.Context, request ApproveTenantDeletionRequestObject) (ApproveTenantDeletionResponseObject, error)
+	// CancelTenantDeletion Call a tenant's deletion off
+	// (POST /v1/tenants/{tenant_id}/deletion/cancel)
+	CancelTenantDeletion(ctx context.Context, request CancelTenantDeletionRequestObject) (CancelTenantDeletionResponseObject, error)
 	// OpenIdentity Open the namespace of a tenant that imported
 	// (POST /v1/tenants/{tenant_id}/identity/open)
 	OpenIdentity(ctx context.Context, request OpenIdentityRequestObject) (OpenIdentityResponseObject, error)
 	// GetIdentityReport Verify a tenant's directory
 	// (GET /v1/tenants/{tenant_id}/identity/report)
 	GetIdentityReport(ctx context.Context, request GetIdentityReportRequestObject) (GetIdentityReportResponseObject, error)
+	// LiftLegalHold Lift a tenant's legal hold
+	// (DELETE /v1/tenants/{tenant_id}/legal-hold)
+	LiftLegalHold(ctx context.Context, request LiftLegalHoldRequestObject) (LiftLegalHoldResponseObject, error)
+	// SetLegalHold Set a legal hold on a tenant
+	// (PUT /v1/tenants/{tenant_id}/legal-hold)
+	SetLegalHold(ctx context.Context, request SetLegalHoldRequestObject) (SetLegalHoldResponseObject, error)
 	// ListTenantMigrations List a tenant's migrations
 	// (GET /v1/tenants/{tenant_id}/migrations)
 	ListTenantMigrations(ctx context.Context, request ListTenantMigrationsRequestObject) (ListTenantMigrationsResponseObject, error)
@@ -17656,57 +18078,6 @@ func (sh *strictHandler) GetAuthorizationServer(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(GetAuthorizationServerResponseObject); ok {
 		return validResponse.VisitGetAuthorizationServerResponse(ctx.Response())
-	} else if response != nil {
-		return fmt.Errorf("unexpected response type: %T", response)
-	}
-	return nil
-}
-
-// GetDocs operation middleware
-func (sh *strictHandler) GetDocs(ctx echo.Context, params GetDocsParams) error {
-	var request GetDocsRequestObject
-
-	request.Params = params
-
-	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetDocs(ctx.Request().Context(), request.(GetDocsRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "GetDocs")
-	}
-
-	response, err := handler(ctx, request)
-
-	if err != nil {
-		return err
-	} else if validResponse, ok := response.(GetDocsResponseObject); ok {
-		return validResponse.VisitGetDocsResponse(ctx.Response())
-	} else if response != nil {
-		return fmt.Errorf("unexpected response type: %T", response)
-	}
-	return nil
-}
-
-// GetDocsFile operation middleware
-func (sh *strictHandler) GetDocsFile(ctx echo.Context, file string, params GetDocsFileParams) error {
-	var request GetDocsFileRequestObject
-
-	request.File = file
-	request.Params = params
-
-	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetDocsFile(ctx.Request().Context(), request.(GetDocsFileRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "GetDocsFile")
-	}
-
-	response, err := handler(ctx, request)
-
-	if err != nil {
-		return err
-	} else if validResponse, ok := response.(GetDocsFileResponseObject); ok {
-		return validResponse.VisitGetDocsFileResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -20041,6 +20412,32 @@ func (sh *strictHandler) CreateTenant(ctx echo.Context, params CreateTenantParam
 	return nil
 }
 
+// DeleteTenant operation middleware
+func (sh *strictHandler) DeleteTenant(ctx echo.Context, tenantID TenantID, params DeleteTenantParams) error {
+	var request DeleteTenantRequestObject
+
+	request.TenantID = tenantID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteTenant(ctx.Request().Context(), request.(DeleteTenantRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteTenant")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DeleteTenantResponseObject); ok {
+		return validResponse.VisitDeleteTenantResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // GetTenant operation middleware
 func (sh *strictHandler) GetTenant(ctx echo.Context, tenantID TenantID) error {
 	var request GetTenantRequestObject
@@ -20060,6 +20457,82 @@ func (sh *strictHandler) GetTenant(ctx echo.Context, tenantID TenantID) error {
 		return err
 	} else if validResponse, ok := response.(GetTenantResponseObject); ok {
 		return validResponse.VisitGetTenantResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// PatchTenant operation middleware
+func (sh *strictHandler) PatchTenant(ctx echo.Context, tenantID TenantID, params PatchTenantParams) error {
+	var request PatchTenantRequestObject
+
+	request.TenantID = tenantID
+	request.Params = params
+	if strings.HasPrefix(ctx.Request().Header.Get("Content-Type"), "application/json") {
+		var body PatchTenantJSONRequestBody
+		var err error
+		if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+			// A request validator built on kin-openapi's openapi3filter with
+			// KeepValidatedValue leaves the value it validated on the body. Bind
+			// that value, matching member names exactly, so the handler receives
+			// what was validated instead of a second, case-insensitive decode.
+			// Otherwise bind only the request body, so that path and query
+			// parameters are not also bound into the body struct.
+			if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+				err = binder.BindBody(ctx, &body)
+			}
+		} else {
+			// A custom binder is installed on the Echo instance; defer to it
+			// entirely, since echo.Binder does not expose body-only binding and
+			// the binder may do more than decode (for example call ctx.Validate).
+			err = ctx.Bind(&body)
+		}
+		if err != nil {
+			return err
+		}
+		request.JSONBody = &body
+
+	}
+	if strings.HasPrefix(ctx.Request().Header.Get("Content-Type"), "application/merge-patch+json") {
+		var body PatchTenantApplicationMergePatchPlusJSONRequestBody
+		var err error
+		if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+			// A request validator built on kin-openapi's openapi3filter with
+			// KeepValidatedValue leaves the value it validated on the body. Bind
+			// that value, matching member names exactly, so the handler receives
+			// what was validated instead of a second, case-insensitive decode.
+			// Otherwise bind only the request body, so that path and query
+			// parameters are not also bound into the body struct.
+			if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+				err = binder.BindBody(ctx, &body)
+			}
+		} else {
+			// A custom binder is installed on the Echo instance; defer to it
+			// entirely, since echo.Binder does not expose body-only binding and
+			// the binder may do more than decode (for example call ctx.Validate).
+			err = ctx.Bind(&body)
+		}
+		if err != nil {
+			return err
+		}
+		request.ApplicationMergePatchPlusJSONBody = &body
+
+	}
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PatchTenant(ctx.Request().Context(), request.(PatchTenantRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PatchTenant")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(PatchTenantResponseObject); ok {
+		return validResponse.VisitPatchTenantResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -20219,6 +20692,81 @@ func (sh *strictHandler) DisableClient(ctx echo.Context, tenantID TenantID, clie
 	return nil
 }
 
+// GetTenantDeletion operation middleware
+func (sh *strictHandler) GetTenantDeletion(ctx echo.Context, tenantID TenantID) error {
+	var request GetTenantDeletionRequestObject
+
+	request.TenantID = tenantID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetTenantDeletion(ctx.Request().Context(), request.(GetTenantDeletionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetTenantDeletion")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetTenantDeletionResponseObject); ok {
+		return validResponse.VisitGetTenantDeletionResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// ApproveTenantDeletion operation middleware
+func (sh *strictHandler) ApproveTenantDeletion(ctx echo.Context, tenantID TenantID) error {
+	var request ApproveTenantDeletionRequestObject
+
+	request.TenantID = tenantID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ApproveTenantDeletion(ctx.Request().Context(), request.(ApproveTenantDeletionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ApproveTenantDeletion")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ApproveTenantDeletionResponseObject); ok {
+		return validResponse.VisitApproveTenantDeletionResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CancelTenantDeletion operation middleware
+func (sh *strictHandler) CancelTenantDeletion(ctx echo.Context, tenantID TenantID) error {
+	var request CancelTenantDeletionRequestObject
+
+	request.TenantID = tenantID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CancelTenantDeletion(ctx.Request().Context(), request.(CancelTenantDeletionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CancelTenantDeletion")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CancelTenantDeletionResponseObject); ok {
+		return validResponse.VisitCancelTenantDeletionResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // OpenIdentity operation middleware
 func (sh *strictHandler) OpenIdentity(ctx echo.Context, tenantID TenantID) error {
 	var request OpenIdentityRequestObject
@@ -20286,6 +20834,79 @@ func (sh *strictHandler) GetIdentityReport(ctx echo.Context, tenantID TenantID) 
 		return err
 	} else if validResponse, ok := response.(GetIdentityReportResponseObject); ok {
 		return validResponse.VisitGetIdentityReportResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// LiftLegalHold operation middleware
+func (sh *strictHandler) LiftLegalHold(ctx echo.Context, tenantID TenantID) error {
+	var request LiftLegalHoldRequestObject
+
+	request.TenantID = tenantID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.LiftLegalHold(ctx.Request().Context(), request.(LiftLegalHoldRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "LiftLegalHold")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(LiftLegalHoldResponseObject); ok {
+		return validResponse.VisitLiftLegalHoldResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// SetLegalHold operation middleware
+func (sh *strictHandler) SetLegalHold(ctx echo.Context, tenantID TenantID) error {
+	var request SetLegalHoldRequestObject
+
+	request.TenantID = tenantID
+
+	var body SetLegalHoldJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.SetLegalHold(ctx.Request().Context(), request.(SetLegalHoldRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetLegalHold")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(SetLegalHoldResponseObject); ok {
+		return validResponse.VisitSetLegalHoldResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

@@ -170,6 +170,14 @@ type Administration interface {
 	OpenIdentity(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
 	ResumeTenant(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
 	SetRecordFormat(ctx context.Context, caller tenancy.Scope, id domain.TenantID, format int16) (tenancy.Tenant, error)
+	RenameTenant(ctx context.Context, caller tenancy.Scope, id domain.TenantID, revision int64, name string) (tenancy.Tenant, error)
+
+	AskDeletion(ctx context.Context, caller tenancy.Scope, id domain.TenantID, revision int64) (tenancy.Deletion, error)
+	Deletion(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Deletion, error)
+	ApproveDeletion(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Deletion, error)
+	CancelDeletion(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
+	HoldTenant(ctx context.Context, caller tenancy.Scope, id domain.TenantID, reason string) (tenancy.Tenant, error)
+	LiftHold(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
 
 	CreatePrincipal(context.Context, tenancy.Scope, domain.TenantID, tenancy.NewPrincipal) (p tenancy.Principal, replayed bool, err error)
 	Principals(context.Context, tenancy.Scope, domain.TenantID, tenancy.List[string]) (principals []tenancy.Principal, more bool, err error)

@@ -80,8 +80,32 @@ func (s *server) ResumeTenant(ctx context.Context, request ResumeTenantRequestOb
 	return ResumeTenant200JSONResponse{Body: encodeTenant(tenant), Headers: ResumeTenant200ResponseHeaders{ETag: etag(tenant.Revision)}}, nil
 }
 
+// PatchTenant serves PATCH /v1/tenants/{tenant_id}. A patch of nothing changes nothing.
+func (s *server) PatchTenant(ctx context.Context, request PatchTenantRequestObject) (PatchTenantResponseObject, error) {
+	body := request.JSONBody
+	if body == nil {
+		body = request.ApplicationMergePatchPlusJSONBody
+	}
+	id, err := tenantID(request.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	revision, err := ifMatch(request.Params.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := s.administration.Tenant(ctx, caller(ctx), id)
+	if err == nil {
+		tenant, err = s.administration.RenameTenant(ctx, caller(ctx), id, revision, cmp.Or(orZero(body.Name), tenant.Name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return PatchTenant200JSONResponse{Body: encodeTenant(tenant), Headers: PatchTenant200ResponseHeaders{ETag: etag(tenant.Revision)}}, nil
+}
+
 func encodeTenant(t tenancy.Tenant) Tenant {
-	return Tenant{
+	encoded := Tenant{
 		ID:            t.ID.String(),
 		Revision:      t.Revision,
 		Name:          t.Name,
@@ -93,4 +117,8 @@ func encodeTenant(t tenancy.Tenant) Tenant {
 		CreatedAt:     t.CreatedAt.UTC(),
 		UpdatedAt:     t.UpdatedAt.UTC(),
 	}
+	if t.Hold != nil {
+		encoded.LegalHold = &LegalHold{Reason: t.Hold.Reason, SetBy: t.Hold.By, SetAt: t.Hold.At}
+	}
+	return encoded
 }

@@ -67,8 +67,7 @@ var tenantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
 func (want NewTenant) checked() (NewTenant, error) {
 	if !tenantName.MatchString(want.Name) {
-		return want, domain.Invalid("tenant_name_invalid",
-			"A tenant's name has 1 to 63 characters of a-z, 0-9 and -, and doesn't begin with -.").At("/name")
+		return want, errTenantName()
 	}
 	if want.HandlePolicy != "ascii" && want.HandlePolicy != "unicode" {
 		return want, domain.Invalid("handle_policy_unknown", `The handle policy is "ascii" or "unicode".`).At("/handle_policy")
@@ -145,7 +144,7 @@ func (s *Store) createTenantTx(ctx context.Context, tx pgx.Tx, id domain.TenantI
 	err = tx.QueryRow(ctx, sqlTenantFingerprint, id, digest).Scan(&same)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return Tenant{}, false, domain.Conflict("tenant_name_taken", "Another tenant has that name.").At("/name")
+		return Tenant{}, false, errTenantNameTaken()
 	case err != nil:
 		return Tenant{}, false, err
 	case !same:

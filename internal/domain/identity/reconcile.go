@@ -3,6 +3,8 @@ package identity
 import (
 	"context"
 
+	"go.opentelemetry.io/otel"
+
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
@@ -63,7 +65,8 @@ type Reconciled struct {
 // Errors: Found's; unavailable; outcome unknown. Whoever gets one repeats it.
 func (s *Service) Reconcile(ctx context.Context, r Reconciling) (Reconciled, error) {
 	restoring := newService(s.router, tenancy.Restore, s.secrets, Options{
-		Deadline: s.deadline, Quarantine: s.quarantine, Retention: s.retention, CodeTerm: s.codeTerm, RefreshTerm: s.refreshTerm, Faults: s.faults,
+		Deadline: s.deadline, Quarantine: s.quarantine, Retention: s.retention, CodeTerm: s.codeTerm, RefreshTerm: s.refreshTerm,
+		Faults: s.faults, Tracing: otel.GetTracerProvider(),
 	})
 	restoring.maintenance = restoring
 	look := restoring.newInspection(r.Tenant, nil)

@@ -101,7 +101,8 @@ func concerned(c audit.Chained) ([]byte, error) {
 		return nil, err
 	}
 	value := jsontext.Value(text)
-	return value, value.Canonicalize()
+	err = value.Canonicalize()
+	return audit.Chained{Text: string(value), Hash: c.Hash}.AppendJSON(nil), err
 }
 
 // auditAnswer reads the first page and says how the rest is had.

@@ -15,7 +15,7 @@ import (
 //
 // Errors: unauthenticated token_missing, token_invalid, token_expired,
 // token_revoked; forbidden tenant_suspended, tenant_deleting; unavailable auth_unavailable when
-// revocations could not be read for 30 s, or database_unavailable.
+// revocations could not be read for 30 s, issuer_unavailable, or database_unavailable.
 func (t *Tokens) Authenticate(ctx context.Context, token string) (Scope, error) {
 	if token == "" {
 		return Scope{}, domain.Unauthenticated("token_missing", "The request has no token. Send one as Authorization: Bearer.")
@@ -25,7 +25,7 @@ func (t *Tokens) Authenticate(ctx context.Context, token string) (Scope, error) 
 	if err != nil {
 		return Scope{}, err
 	}
-	h, err := t.verified(token, now)
+	h, err := t.verified(ctx, k, token, now)
 	if err != nil {
 		return Scope{}, err
 	}
@@ -48,7 +48,7 @@ func (t *Tokens) Authenticate(ctx context.Context, token string) (Scope, error) 
 }
 
 // verified gives the token's holder, from the cache if it was verified before.
-func (t *Tokens) verified(token string, now time.Time) (holder, error) {
+func (t *Tokens) verified(ctx context.Context, k *known, token string, now time.Time) (holder, error) {
 	hash := sha256.Sum256([]byte(token))
 	if h, found := t.tokens.GetIfPresent(hash); found {
 		if now.Before(h.expires) {
@@ -56,11 +56,20 @@ func (t *Tokens) verified(token string, now time.Time) (holder, error) {
 		}
 		t.tokens.Invalidate(hash)
 	}
-	h, err := t.ring.Load().verify(token, t.settings.Issuer, now)
+	h, err := t.verify(ctx, k, token, now)
 	if err == nil && now.Before(h.expires) {
 		t.tokens.Set(hash, h)
 	}
 	return h, err
+}
+
+// verify judges a token: one of this installation's, or of an issuer that a tenant
+// trusts.
+func (t *Tokens) verify(ctx context.Context, k *known, token string, now time.Time) (holder, error) {
+	if from := issuerIn(token); from != "" && from != t.settings.Issuer {
+		return t.verifyExternal(ctx, k, token, from, now)
+	}
+	return t.ring.Load().verify(token, t.settings.Issuer, now)
 }
 
 // knownTenant is a tenant as it was when this process knew of all revocations

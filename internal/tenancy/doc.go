@@ -28,6 +28,12 @@
 //   - Whom a token is for is its audience: "holdfast" for this API, the tenant's
 //     own for a device's. Nobody can revoke the latter, so its 15 minutes begin
 //     before its device is looked at.
+//   - An issuer outside that a tenant trusts vouches for that tenant's callers only,
+//     with asymmetric signatures, for its own audience and some scopes at most, and
+//     one tenant at a time trusts it. Who it vouches for is a principal by issuer and
+//     subject, whose id derives from both under the tenant's key: nobody else's. Its
+//     keys are fetched when they are needed, from public addresses only, judged when
+//     the socket connects (issuerdial.go), and kept for an hour when it is down.
 //   - A tenant's state, whether its namespace is still importing, and at which
 //     storage format its new collections begin, is decided in its control row,
 //     and what follows from it (gates, what processes remember) is repaired from

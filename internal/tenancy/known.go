@@ -20,7 +20,8 @@ type known struct {
 
 	keys       map[domain.KeyID]time.Time // and when it was revoked
 	principals map[domain.PrincipalID]time.Time
-	// A tenant or a client that was read before the sequence here, or before the
+	issuers    map[IssuerID]time.Time
+	// A tenant, a client or an issuer that was read before the sequence here, or before the
 	// floor, must be read again.
 	changed map[[16]byte]touch // by its id
 	floor   int64
@@ -50,6 +51,9 @@ func (k *known) next(at time.Time, revoked []revocation, upTo int64) *known {
 			n.keys[r.Subject] = r.At
 		case revokedPrincipal:
 			n.principals[r.Subject] = r.At
+		case revokedIssuer:
+			n.issuers[r.Subject] = r.At
+			n.changed[r.Subject] = touch{r.Sequence, r.At}
 		case revokedTenant, revokedClient:
 			n.changed[r.Subject] = touch{r.Sequence, r.At}
 		default:
@@ -70,13 +74,15 @@ func (k *known) next(at time.Time, revoked []revocation, upTo int64) *known {
 // drops of the changed stays out of date by the floor.
 func (n *known) forget(now time.Time) {
 	tooOld := func(at time.Time) bool { return now.Sub(at) > remembered }
-	keys, principals, changed := n.keys, n.principals, n.changed
-	n.keys, n.principals, n.changed = map[domain.KeyID]time.Time{}, map[domain.PrincipalID]time.Time{}, map[[16]byte]touch{}
+	keys, principals, issuers, changed := n.keys, n.principals, n.issuers, n.changed
+	n.keys, n.principals, n.issuers, n.changed = map[domain.KeyID]time.Time{}, map[domain.PrincipalID]time.Time{}, map[IssuerID]time.Time{}, map[[16]byte]touch{}
 	maps.Copy(n.keys, keys)
 	maps.Copy(n.principals, principals)
+	maps.Copy(n.issuers, issuers)
 	maps.Copy(n.changed, changed)
 	maps.DeleteFunc(n.keys, func(_ domain.KeyID, at time.Time) bool { return tooOld(at) })
 	maps.DeleteFunc(n.principals, func(_ domain.PrincipalID, at time.Time) bool { return tooOld(at) })
+	maps.DeleteFunc(n.issuers, func(_ IssuerID, at time.Time) bool { return tooOld(at) })
 	maps.DeleteFunc(n.changed, func(_ [16]byte, t touch) bool {
 		if tooOld(t.at) {
 			n.floor = max(n.floor, t.sequence)
@@ -85,14 +91,15 @@ func (n *known) forget(now time.Time) {
 	})
 }
 
-// revoked tells that the token's key or principal has ended.
+// revoked tells that the token's key, principal or issuer has ended.
 func (k *known) revoked(s Scope) bool {
 	_, key := k.keys[s.Key]
 	_, principal := k.principals[s.Principal]
-	return key || principal
+	_, issuer := k.issuers[s.External.Trust]
+	return key || principal || issuer
 }
 
-// current tells that nothing happened to the tenant or client of that id since
+// current tells that nothing happened to the tenant, client or issuer of that id since
 // it was read by a process that knew of everything up to a sequence.
 func (k *known) current(id [16]byte, sequence int64) bool {
 	return sequence >= k.floor && sequence >= k.changed[id].sequence

@@ -14,17 +14,18 @@ import (
 // was away for longer finds a gap in the sequence and forgets all it knew.
 const revocationsKept = 24 * time.Hour
 
-// The kinds of revocation. Keys and principals end for good. A tenant's or a
+// The kinds of revocation. Keys, principals and issuers end for good. A tenant's or a
 // public client's says only that its state changed, and must be read again.
 const (
 	revokedKey       = "key"
 	revokedPrincipal = "principal"
 	revokedTenant    = "tenant"
 	revokedClient    = "client"
+	revokedIssuer    = "issuer"
 )
 
 // revocation tells every process that what it remembers of the subject, a
-// KeyID, PrincipalID, TenantID or ClientID, no longer holds.
+// KeyID, PrincipalID, TenantID, ClientID or IssuerID, no longer holds.
 type revocation struct {
 	Sequence int64
 	Tenant   domain.TenantID

@@ -18,11 +18,19 @@ var Operators = domain.TenantID{}
 type Scope struct {
 	Tenant    domain.TenantID // Operators for an operator
 	Principal domain.PrincipalID
-	Key       domain.KeyID // the API key that bought the token
+	Key       domain.KeyID // the API key that bought the token; zero where another issuer made it
 	Name      string       // the principal's name; two-person rules compare it
 	Scopes    []string     // granted, sorted: "identity:read", …
 	Settings  Settings     // the tenant's; zero for an operator
+	External  External     // zero for who has a principal here
 	Expires   time.Time    // of the token; what goes on for long ends by then
+}
+
+// External is who calls with a token of an issuer that the tenant trusts.
+type External struct {
+	Issuer  string // the iss claim
+	Subject string // the sub claim, in that issuer's words
+	Trust   IssuerID
 }
 
 // Settings are what the domain must know of a tenant. They are fixed when the

@@ -24,10 +24,12 @@ const (
 	maxCachedTokens  = 1 << 16
 	maxCachedTenants = 1 << 16
 	maxCachedClients = 1 << 14
+	maxCachedIssuers = 1 << 12
 )
 
-// Tokens sells access tokens to API keys and verifies them, and sells those of
-// devices, which tenants' applications verify: all that one process knows of
+// Tokens sells access tokens to API keys and verifies them and those of the issuers
+// that tenants trust, and sells those of devices, which tenants' applications
+// verify: all that one process knows of
 // signing keys, revocations, tenants and their public clients, kept fresh by Run.
 //
 // A verified token is kept, by its hash, until it expires, since verifying a
@@ -45,12 +47,16 @@ type Tokens struct {
 	tokens  *otter.Cache[[sha256.Size]byte, holder]
 	tenants *otter.Cache[domain.TenantID, knownTenant]
 	clients *otter.Cache[domain.ClientID, knownClient]
+	issuers *otter.Cache[string, knownIssuer] // by their URLs
+
+	issuerKeys *issuerKeys
 }
 
 // TokenSettings say whose tokens they are.
 type TokenSettings struct {
 	Issuer      string        // the iss claim: the API's public URL
 	RotateEvery time.Duration // how long a signing key signs; 0 for 30 days
+	Fetch       FetchSettings // where the keys of tenants' own issuers are fetched from
 }
 
 // NewTokens makes a Tokens that knows nothing yet: until the first Poll it
@@ -74,7 +80,18 @@ func NewTokens(store *Store, settings TokenSettings, log *slog.Logger) (*Tokens,
 	if err != nil {
 		return nil, err
 	}
-	return &Tokens{store: store, settings: settings, log: log, now: store.now, tokens: tokens, tenants: tenants, clients: clients}, nil
+	issuers, err := otter.New(&otter.Options[string, knownIssuer]{MaximumSize: maxCachedIssuers})
+	if err != nil {
+		return nil, err
+	}
+	keys, err := newIssuerKeys(settings.Fetch, log, store.now)
+	if err != nil {
+		return nil, err
+	}
+	return &Tokens{
+		store: store, settings: settings, log: log, now: store.now,
+		tokens: tokens, tenants: tenants, clients: clients, issuers: issuers, issuerKeys: keys,
+	}, nil
 }
 
 // Poll reads what was revoked and which signing keys there are, and makes the

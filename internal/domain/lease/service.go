@@ -129,6 +129,9 @@ func actorOf(scope tenancy.Scope) journal.Actor {
 	if scope.IsOperator() {
 		kind = journal.ActorOperator
 	}
+	if by := scope.External; by.Issuer != "" {
+		return journal.Actor{Type: kind, Issuer: by.Issuer, Subject: by.Subject} // a URL, and so never Holdfast's own name
+	}
 	return journal.Actor{Type: kind, Issuer: journal.HoldfastIssuer, Subject: scope.Principal.String()}
 }
 

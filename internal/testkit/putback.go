@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func (in *Installation) Backup(t testing.TB, name string) Backup {
 		}
 		b.database = in.data[i]
 	}
-	b.copy = b.database + "_backup"
+	b.copy = b.database + "_backup_" + strings.ToLower(rand.Text()[:6])
 	b.do(t, func(admin *pgx.Conn) error { return b.copyDatabase(t.Context(), admin, b.database, b.copy) })
 	t.Cleanup(func() {
 		b.do(t, func(admin *pgx.Conn) error {

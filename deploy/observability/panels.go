@@ -214,6 +214,9 @@ func jobs() Row {
 
 func processes() Row {
 	return Row{"Processes", []Panel{
+		{"Administrative acts", "Entries of the audit log a second, by outcome. An act has two: that it began, and how it ended.", "ops", []Series{
+			{`sum by (outcome) (rate(holdfast_audit_entries_total[$__rate_interval]))`, "{{outcome}}"},
+		}},
 		{"Builds", "Processes of each build.", "short", []Series{
 			{`count by (version) (holdfast_build_info)`, "{{version}}"},
 		}},

@@ -23,12 +23,13 @@ type Log struct {
 	control Control
 	signer  Signer
 	now     func() time.Time
+	metrics *metrics
 }
 
 // New makes the log. The clock stamps entries, and the signer signs heads: nil for who
 // gives none.
 func New(control Control, signer Signer, now func() time.Time) *Log {
-	return &Log{control, signer, now}
+	return &Log{control, signer, now, newMetrics()}
 }
 
 // operators is the tenant id of what belongs to no tenant.
@@ -55,6 +56,9 @@ func (l *Log) Append(ctx context.Context, e Entry) (sequence int64, err error) {
 		sequence, err = l.appendTx(ctx, tx, e)
 		return err
 	})
+	if err == nil {
+		l.metrics.wrote(ctx, e)
+	}
 	return sequence, err
 }
 

@@ -32,7 +32,12 @@ func NewGates(router *postgres.Router) *Gates { return &Gates{router} }
 // way: each holds this lock shared until it ends.
 const sqlLockTenantGate = `SELECT pg_advisory_xact_lock(tenant_gate_lock($1))`
 
-const sqlSetTenant = `SELECT set_config('holdfast.tenant', $1::uuid::text, true)`
+// setTenant is enter's for a transaction that enters no gate. It is no set_config,
+// which doesn't reach a distributed database's nodes; an id is hex and hyphens, so it
+// can stand between quotes.
+func setTenant(tenant domain.TenantID) string {
+	return "SET LOCAL holdfast.tenant = '" + tenant.String() + "'"
+}
 
 const sqlSetTenantGate = `
 INSERT INTO tenant_gates AS g (tenant_id, state, layout, identity_state, record_format, revision)
@@ -59,7 +64,7 @@ func (g *Gates) Set(ctx context.Context, tenant domain.TenantID, state GateState
 func (g *Gates) setOn(ctx context.Context, db *postgres.Database, tenant domain.TenantID, state GateState) error {
 	return postgres.Classify(pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}
-		batch.Queue(sqlSetTenant, tenant)
+		batch.Queue(setTenant(tenant))
 		batch.Queue(sqlLockTenantGate, tenant)
 		batch.Queue(sqlSetTenantGate, tenant, state.State, state.Layout, state.IdentityState, cmp.Or(state.RecordFormat, RecordsInSQL), state.Revision)
 		return tx.SendBatch(ctx, batch).Close()

@@ -21,7 +21,7 @@ SELECT g.state, g.layout, g.identity_state, g.record_format, g.revision FROM ten
 // read gives a tenant's gate on a database, or nil.
 func (g *Gates) read(ctx context.Context, db *postgres.Database, tenant domain.TenantID) (found *GateState, err error) {
 	err = pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, sqlSetTenant, tenant); err != nil {
+		if _, err := tx.Exec(ctx, setTenant(tenant)); err != nil {
 			return err
 		}
 		rows, _ := tx.Query(ctx, sqlReadTenantGate, tenant)

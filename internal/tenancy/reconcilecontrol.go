@@ -166,7 +166,7 @@ func (s *Store) adoptTx(ctx context.Context, gates *Gates, tx pgx.Tx, tenant dom
 	for _, db := range gates.router.Databases() {
 		var unicode bool
 		err := pgx.BeginFunc(ctx, db.Pool, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, sqlSetTenant, tenant); err != nil {
+			if _, err := tx.Exec(ctx, setTenant(tenant)); err != nil {
 				return err
 			}
 			return tx.QueryRow(ctx, sqlAnySkeleton, tenant).Scan(&unicode)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"os"
 	"strings"
@@ -97,8 +98,12 @@ func (m *relocation) await(t *testing.T) {
 func (m *relocation) arrive(t *testing.T) {
 	t.Helper()
 	m.await(t)
-	m.statements(t, "data2", "unsubscribe", nil)
 	m.router = openRouter(t, m.after)
+	var refused moves.RefusedError
+	if _, err := moves.Open(t.Context(), m.router, m.numbers); !errors.As(err, &refused) {
+		t.Errorf("while replication may still write there, opening says %v", err)
+	}
+	m.statements(t, "data2", "unsubscribe", nil)
 	compared, err := moves.Open(t.Context(), m.router, m.numbers)
 	if err != nil {
 		t.Fatalf("%v: %+v", err, compared)

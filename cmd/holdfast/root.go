@@ -47,7 +47,7 @@ func newRoot(environ []string) *cobra.Command {
 	root.AddCommand(newSchema(environ), newBench(environ), newQualify(environ), newVersion(), newProbe())
 	api := &remote{environ: environ}
 	root.AddCommand(newTenant(api), newPrincipal(api), newKey(api), newClient(api), newOperator(api), newToken(api), newIdentity(api), newLease(api), newJournal(api), newRecord(api),
-		newMigration(api), newQualification(api), newDeployments(api), newRestore(api))
+		newMigration(api), newQualification(api), newDeployments(api), newRestore(api), newFleet(api))
 	codeErrors(root)
 	return root
 }

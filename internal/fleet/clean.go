@@ -54,7 +54,7 @@ func mayClean(ctx context.Context, router *postgres.Router, db *postgres.Databas
 	for _, n := range numbers {
 		home := router.Database(n)
 		if home == db {
-			faults = append(faults, fmt.Errorf("number %d is placed on %s", n, db.Name))
+			faults = append(faults, refuse("number %d is placed on %s", n, db.Name))
 			continue
 		}
 		faults = append(faults, demandStates(ctx, home, []domain.Number{n}, "open"))

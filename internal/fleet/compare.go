@@ -15,23 +15,23 @@ import (
 
 // Contents are what a database has of a number in one table.
 type Contents struct {
-	Rows   int64
-	Digest string // of the rows, in any order; "" of none
+	Rows   int64  `json:"rows"`
+	Digest string `json:"digest"` // of the rows, in any order; "" of none
 }
 
 // Difference is a table that isn't the same on both databases.
 type Difference struct {
-	Table  string
-	Number domain.Number
-	From   Contents
-	To     Contents
+	Table  string        `json:"table"`
+	Number domain.Number `json:"number"`
+	From   Contents      `json:"from"`
+	To     Contents      `json:"to"`
 }
 
 // Comparison is what came of comparing both databases of a move.
 type Comparison struct {
-	Tables      int
-	Rows        int64 // on the source
-	Differences []Difference
+	Tables      int          `json:"tables"`
+	Rows        int64        `json:"rows"` // on the source
+	Differences []Difference `json:"differences"`
 }
 
 // Compare compares, by table and number, what both databases have: how many rows,
@@ -47,7 +47,7 @@ func Compare(ctx context.Context, m Move) (Comparison, error) {
 	if err != nil {
 		return Comparison{}, err
 	}
-	result := Comparison{Tables: len(tables)}
+	result := Comparison{Tables: len(tables), Differences: []Difference{}}
 	for _, table := range tables {
 		var from, to map[domain.Number]Contents
 		both, ctx := errgroup.WithContext(ctx)

@@ -35,6 +35,14 @@ func NewMove(router *postgres.Router, numbers []domain.Number, from, to string) 
 	return m, nil
 }
 
+// RefusedError says that the databases are not in the state that a step takes.
+// Nothing was done.
+type RefusedError struct{ Reason string }
+
+func (e RefusedError) Error() string { return e.Reason }
+
+func refuse(format string, args ...any) error { return RefusedError{fmt.Sprintf(format, args...)} }
+
 const sqlEnterOperator = `SELECT enter_operator()`
 
 // asOperator calls fn in a transaction that sees the rows of all tenants.
@@ -74,7 +82,7 @@ func demandStates(ctx context.Context, db *postgres.Database, numbers []domain.N
 	var faults []error
 	for _, n := range numbers {
 		if state := stateOf(gates, n); !slices.Contains(states, state) {
-			faults = append(faults, fmt.Errorf("number %d is %s on %s", n, stateWord(state), db.Name))
+			faults = append(faults, refuse("number %d is %s on %s", n, stateWord(state), db.Name))
 		}
 	}
 	return errors.Join(faults...)

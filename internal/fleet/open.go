@@ -13,7 +13,7 @@ import (
 
 // DifferentError says that a copy isn't the same as what it is a copy of.
 type DifferentError struct {
-	From, To string
+	From, To string // databases
 	Comparison
 }
 
@@ -91,7 +91,7 @@ func unsettled(ctx context.Context, router *postgres.Router, numbers []domain.Nu
 		}
 		others := copiedFrom(router, gates, n)
 		if len(others) == 0 {
-			return nil, fmt.Errorf("number %d is a copy on %s, and no other configured database has it to compare it with", n, home.Name)
+			return nil, refuse("number %d is a copy on %s, and no other configured database has it to compare it with", n, home.Name)
 		}
 		for _, other := range others {
 			moves = addTo(moves, n, other, home)

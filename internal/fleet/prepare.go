@@ -58,7 +58,7 @@ func (m Move) mayBegin(ctx context.Context, router *postgres.Router) error {
 		return on(m.From, err)
 	}
 	if level != "logical" {
-		return fmt.Errorf("data database %s: its server has wal_level = %s, and numbers leave it with logical only", m.From.Name, level)
+		return refuse("data database %s: its server has wal_level = %s, and numbers leave it with logical only", m.From.Name, level)
 	}
 	return m.demandEmpty(ctx)
 }
@@ -77,7 +77,7 @@ func (m Move) demandEmpty(ctx context.Context) error {
 				return err
 			}
 			if found {
-				return fmt.Errorf("%s has rows of the numbers already: run holdfast fleet clean %s --on %s",
+				return refuse("%s has rows of the numbers already: run holdfast fleet clean %s --on %s",
 					table, postgres.FormatNumbers(m.Numbers), m.To.Name)
 			}
 		}

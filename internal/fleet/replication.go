@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,16 +40,16 @@ func refuseIf(ctx context.Context, db *postgres.Database, exists, what string) e
 		return on(db, err)
 	}
 	if found {
-		return fmt.Errorf("%s has a %s %s: end the copying first (deploy/fleet/unsubscribe.sql)", db.Name, what, moveName)
+		return refuse("%s has a %s %s: end the copying first (deploy/fleet/unsubscribe.sql)", db.Name, what, moveName)
 	}
 	return nil
 }
 
 // Progress is how far the copying has come.
 type Progress struct {
-	Tables int   // to copy
-	Copied int   // of them, and followed from there
-	Behind int64 // bytes of the source's log that the target has not confirmed
+	Tables int   `json:"tables"` // to copy
+	Copied int   `json:"copied"` // of them, and followed from there
+	Behind int64 `json:"behind"` // bytes of the source's log that the target has not confirmed
 }
 
 // Done tells whether everything has been copied, and is followed closely enough for
@@ -82,7 +81,7 @@ func ReadProgress(ctx context.Context, m Move) (p Progress, err error) {
 	}
 	err = m.From.Pool.QueryRow(ctx, sqlBehind, moveName).Scan(&p.Behind)
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = fmt.Errorf("the database has no replication slot %s: nobody subscribes (deploy/fleet/subscribe.sql)", moveName)
+		err = refuse("the database has no replication slot %s: nobody subscribes (deploy/fleet/subscribe.sql)", moveName)
 	}
 	return p, on(m.From, err)
 }

@@ -98,8 +98,17 @@ func TestReady_NamesTheDatabasesAndFailsWithOne(t *testing.T) {
 			t.Errorf("readyz is %d %s", status, body)
 		}
 	}
-	// Another build's schema.
+	// A newer build's schema comes before its processes, and this one serves on.
 	if _, err := s.installation.Admin(t, "data2").Exec(t.Context(), `INSERT INTO goose_data (version_id, is_applied) VALUES (99999, true)`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.installation.Admin(t, "control").Exec(t.Context(), `INSERT INTO river_migration (line, version) VALUES ('main', 99999)`); err != nil {
+		t.Fatal(err)
+	}
+	if status, body = fetch(t, r.url+"/readyz"); status != http.StatusOK {
+		t.Errorf("under a newer schema, readyz is %d %s", status, body)
+	}
+	if _, err := s.installation.Admin(t, "data2").Exec(t.Context(), `DELETE FROM goose_data WHERE version_id = 1`); err != nil {
 		t.Fatal(err)
 	}
 	if status, body = fetch(t, r.url+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, `{"name":"database/data2","status":"failing"}`) {
@@ -165,6 +174,12 @@ func TestDrain_ReadyzFailsFirstAndRequestsUnderWayFinish(t *testing.T) {
 		status, body := fetch(t, r.url+"/readyz")
 		return status == http.StatusServiceUnavailable && strings.Contains(body, `"draining"`)
 	})
+	if status, body := fetch(t, r.url+"/livez"); status != http.StatusOK {
+		t.Errorf("livez in the drain: %d %s", status, body)
+	}
+	if _, err := s.operator(t, r).ListTenantsWithResponse(t.Context(), nil); err != nil {
+		t.Errorf("a new request, before those who spread the load have looked: %v", err)
+	}
 	if err := lock.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,8 @@ import (
 // the environment names (devstack), and a collector that their traces go to.
 type installation struct {
 	api, worker *process
-	url         string // the API's
+	astray      *process // an API whose bucket isn't there
+	url         string   // the API's
 	operatorKey string
 	collector   *collector
 }
@@ -45,6 +46,7 @@ func install(t *testing.T) *installation {
 		"OTEL_EXPORTER_OTLP_ENDPOINT="+in.collector.url,
 		"OTEL_BSP_SCHEDULE_DELAY=200", // milliseconds
 	)
+	in.astray = start(t, filepath.Join(programs, "api"), append(environ, "HOLDFAST_BODIES_BUCKET=nobodys"))
 	in.worker = start(t, filepath.Join(programs, "worker"), environ)
 	in.api = start(t, filepath.Join(programs, "api"), environ)
 	in.url = "http://" + strings.TrimPrefix(in.api.ready, "The API listens on http://")

@@ -17,14 +17,13 @@ func TestARunningInstallation(t *testing.T) {
 	tr := drive(t, in)
 
 	var told scraped
-	var text string
 	ready := func() bool {
-		text = in.api.metrics(t) + in.worker.metrics(t)
-		told = scrape(t, text)
-		// What comes last: a pass of the cleanup over every number, and the end of a
-		// lease whose time is over.
+		ofAPI, ofWorker := in.api.metrics(t), in.worker.metrics(t)
+		told = scrape(t, ofAPI, ofWorker, in.astray.metrics(t))
+		// What comes last: a pass of the cleanup over every number, the end of a lease
+		// whose time is over, and a snapshot.
 		return told.has("holdfast_sweep_pass_age_seconds", "family") && len(told["holdfast_lease_expiry_lateness_seconds_bucket"]) > 0 &&
-			strings.Contains(text, `holdfast_jobs_leader 1`)
+			strings.Contains(ofWorker, `holdfast_jobs_leader 1`) && strings.Contains(ofWorker, `rpc_method="S3/PutObject"`)
 	}
 	eventually(t, "the worker has done a round of everything", ready)
 	t.Run("every metric that the dashboard and the alerts name is emitted", func(t *testing.T) {
@@ -34,6 +33,13 @@ func TestARunningInstallation(t *testing.T) {
 				t.Errorf("%s: %s: %v", q.of, q.text, err)
 			} else if len(missing) > 0 {
 				t.Errorf("%s: %s: not told: %v", q.of, q.text, missing)
+			}
+		}
+	})
+	t.Run("a bucket that isn't there is reported and gates nothing", func(t *testing.T) {
+		for _, want := range []string{"holdfast_ready 1\n", `holdfast_ready_check{check="object_store"} 0`} {
+			if text := in.astray.metrics(t); !strings.Contains(text, want) {
+				t.Errorf("not told: %s", want)
 			}
 		}
 	})
@@ -109,7 +115,7 @@ func demandSpans(t *testing.T, spans []*span, tr *traffic) {
 	}{
 		{"holdfast-api", "POST /v1/accounts", tracepb.Span_SPAN_KIND_SERVER, map[string]string{
 			"http.route": "/v1/accounts", "http.request.method": "POST", "holdfast.tenant_id": tr.tenant}},
-		{"holdfast-api", "identity.create", tracepb.Span_SPAN_KIND_INTERNAL, map[string]string{"holdfast.tenant_id": tr.tenant, "holdfast.database": "*"}},
+		{"holdfast-api", "identity.read", tracepb.Span_SPAN_KIND_INTERNAL, map[string]string{"holdfast.tenant_id": tr.tenant, "holdfast.database": "*"}},
 		{"holdfast-api", "transaction", tracepb.Span_SPAN_KIND_INTERNAL, map[string]string{
 			"db.system.name": "postgresql", "holdfast.database": "data1", "holdfast.tenant_id": tr.tenant, "holdfast.purpose": "serve"}},
 		{"holdfast-api", "transaction", tracepb.Span_SPAN_KIND_INTERNAL, map[string]string{"holdfast.database": "control"}},
@@ -119,7 +125,7 @@ func demandSpans(t *testing.T, spans []*span, tr *traffic) {
 		{"holdfast-api", "S3/HeadBucket", tracepb.Span_SPAN_KIND_CLIENT, map[string]string{"aws.s3.bucket": "*"}},
 		{"holdfast-api", "river.insert_many", tracepb.Span_SPAN_KIND_PRODUCER, nil},
 		{"holdfast-worker", "river.work/identity_sweep", tracepb.Span_SPAN_KIND_CONSUMER, map[string]string{"queue": "sweeps"}},
-		{"holdfast-worker", "S3/ListObjectsV2", tracepb.Span_SPAN_KIND_CLIENT, map[string]string{"aws.s3.bucket": "*"}},
+		{"holdfast-worker", "S3/PutObject", tracepb.Span_SPAN_KIND_CLIENT, map[string]string{"aws.s3.bucket": "*"}},
 	} {
 		if !slices.ContainsFunc(spans, func(s *span) bool {
 			return s.service == want.service && s.Name == want.name && s.Kind == want.kind && s.hasAll(want.attributes)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
@@ -27,7 +28,9 @@ func (m *jobContext) Work(ctx context.Context, job *rivertype.JobRow, inner func
 		ctx = telemetry.With(ctx, slog.String("tenant_id", tenant))
 		trace.SpanFromContext(ctx).SetAttributes(attribute.String("holdfast.tenant_id", tenant))
 	}
+	begun := time.Now()
 	err := inner(ctx)
+	m.log.DebugContext(ctx, "job worked", "attempt", job.Attempt, "took", time.Since(begun))
 	var snooze *rivertype.JobSnoozeError
 	if err == nil || errors.As(err, &snooze) || errors.Is(err, context.Canceled) {
 		return err // done, to go on, or stopped

@@ -90,6 +90,7 @@ func NewRunner(o Options) (*Runner, error) {
 		river.AddWorkerSafely(workers, newRecordObjects(shared, o)),
 		river.AddWorkerSafely(workers, newRunWorker(shared, o)),
 		river.AddWorkerSafely(workers, newScrubWorker(shared, o)),
+		river.AddWorkerSafely(workers, newAuditCutter(shared, o.Control)),
 		river.AddWorkerSafely(workers, &watcher{migrations: o.Migrations, control: o.Control}),
 		river.AddWorkerSafely(workers, &purger{sweeping: shared, purges: o.Purges}),
 	); err != nil {
@@ -103,7 +104,7 @@ func NewRunner(o Options) (*Runner, error) {
 }
 
 func schedulesOf(o Options) []Schedule {
-	schedules := []Schedule{{MigrationWatch{}, scheduleOfAll, watchEvery}, {TenantPurge{}, scheduleOfAll, purgeEvery}}
+	schedules := []Schedule{{MigrationWatch{}, scheduleOfAll, watchEvery}, {AuditCut{}, scheduleOfAll, auditEvery}, {TenantPurge{}, scheduleOfAll, purgeEvery}}
 	for _, db := range o.Databases {
 		if len(db.Numbers) > 0 {
 			schedules = append(schedules,

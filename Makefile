@@ -1,7 +1,7 @@
 # Each target starts what it needs, and ends it. Go and make are enough for all
 # but lint, which also runs a Node program.
 
-.PHONY: dev demo test mutate crash bench lint generate build devstack
+.PHONY: dev demo test mutate crash bench image terraform lint generate build devstack
 
 dev: build ## the stack with the API and the worker, left running; data stays in .holdfast/dev
 	bin/devstack run --keep .holdfast/dev -- bin/demo dev
@@ -24,6 +24,13 @@ bench: build ## the product beside its references, as ratios
 	bin/devstack run --databases 1 -- bin/holdfast bench lease
 	bin/devstack run --databases 1 -- bin/holdfast bench records
 	bin/devstack run --databases 1 -- bin/holdfast bench migration
+
+image: devstack ## lint Dockerfile and compose.yaml, and rehearse the image; no engine is needed
+	go -C deploy/image vet ./...
+	bin/devstack run --databases 1 --durable=false -- go -C deploy/image test -count=1 ./...
+
+terraform: devstack ## check deploy/terraform, with a bucket that is really made
+	bin/devstack run --databases 1 --durable=false -- deploy/terraform/check.sh
 
 lint: ## format, vet, staticcheck, and the API's description
 	@! gofmt -l . | grep . || (echo "gofmt -w these files"; exit 1)

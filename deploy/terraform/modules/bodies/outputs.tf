@@ -1,0 +1,3 @@
+output "bucket" {
+  value = aws_s3_bucket.this.bucket
+}

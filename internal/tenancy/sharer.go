@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
@@ -74,7 +75,7 @@ type pending[D any] struct {
 // its span's, and one of few: it is a label of its metric.
 func NewSharer[D any](name string, tracer trace.Tracer,
 	decide func(ctx context.Context, db *postgres.Database, tenant domain.TenantID, decisions []*D) error) *Sharer[D] {
-	return &Sharer[D]{name: name, tracer: tracer, shared: newSharedMetric(name), limits: Limits[D]{UnderWay: maxUnderWay, Patience: patience}, decide: decide, queues: map[queueKey]*queue[D]{}}
+	return &Sharer[D]{name: name, tracer: tracer, shared: newSharedMetric(otel.GetMeterProvider(), name), limits: Limits[D]{UnderWay: maxUnderWay, Patience: patience}, decide: decide, queues: map[queueKey]*queue[D]{}}
 }
 
 // Limits bound the transactions of one tenant on one database.

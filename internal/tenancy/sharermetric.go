@@ -3,7 +3,6 @@ package tenancy
 import (
 	"context"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
@@ -14,10 +13,10 @@ type sharedMetric struct {
 	labels    metric.MeasurementOption // made once: it is on every flush's way
 }
 
-func newSharedMetric(name string) sharedMetric {
+func newSharedMetric(meters metric.MeterProvider, name string) sharedMetric {
 	// The API documents errors for malformed names only, and returns a working
 	// instrument with them.
-	decisions, _ := otel.Meter(instrumentation).Int64Histogram("holdfast.shared.decisions", metric.WithUnit("{decision}"),
+	decisions, _ := meters.Meter(instrumentation).Int64Histogram("holdfast.shared.decisions", metric.WithUnit("{decision}"),
 		metric.WithDescription("Decisions that shared a transaction, by what they decide."),
 		metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128, 256))
 	return sharedMetric{decisions, metric.WithAttributeSet(attribute.NewSet(attribute.String("decision", name)))}

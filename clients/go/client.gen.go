@@ -1403,6 +1403,13 @@ type DistinctBodies struct {
 // Document An OpenAPI 3.0 document.
 type Document = json.RawMessage
 
+// EffectiveLimit defines model for EffectiveLimit.
+type EffectiveLimit struct {
+	// Default Nobody set it for this tenant.
+	Default bool  `json:"default"`
+	Limit   int64 `json:"limit"`
+}
+
 // EmailChange A pending change of an account's email.
 type EmailChange struct {
 	// Code For the tenant's application to send to the address. It is shown once.
@@ -1474,6 +1481,12 @@ type EventPage struct {
 // ExpectedDigests By section, the digest of its body as the caller knows it, or null for one that isn't live. It
 // holds for the sections that are named; the others may be as they like.
 type ExpectedDigests map[string]*string
+
+// ExportLine A line of a tenant's export.
+type ExportLine struct {
+	Data map[string]interface{} `json:"data"`
+	Kind string                 `json:"kind"`
+}
 
 // ExportPage defines model for ExportPage.
 type ExportPage struct {
@@ -1795,6 +1808,30 @@ type ImportResult struct {
 
 // Included defines model for Included.
 type Included string
+
+// Issuer defines model for Issuer.
+type Issuer struct {
+	Audience   string     `json:"audience"`
+	CreatedAt  time.Time  `json:"created_at"`
+	DisabledAt *time.Time `json:"disabled_at,omitempty"`
+
+	// ID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID                 ID       `json:"id"`
+	Issuer             string   `json:"issuer"`
+	JwksURI            string   `json:"jwks_uri"`
+	MaxLifetimeSeconds int64    `json:"max_lifetime_seconds"`
+	Scopes             []string `json:"scopes"`
+}
+
+// IssuerPage defines model for IssuerPage.
+type IssuerPage struct {
+	Issuers []Issuer `json:"issuers"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+}
 
 // ItemKey 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
 // normalized.
@@ -2241,6 +2278,22 @@ type LifecycleRule struct {
 	Enabled    bool     `json:"enabled"`
 	ID         string   `json:"id"`
 	Prefix     string   `json:"prefix"`
+}
+
+// Limits defines model for Limits.
+type Limits struct {
+	Accounts           EffectiveLimit `json:"accounts"`
+	BodyBytes          EffectiveLimit `json:"body_bytes"`
+	ConcurrentRequests EffectiveLimit `json:"concurrent_requests"`
+	Devices            EffectiveLimit `json:"devices"`
+	EntriesPerSecond   EffectiveLimit `json:"entries_per_second"`
+	ImportRows         EffectiveLimit `json:"import_rows"`
+	RequestsPerSecond  EffectiveLimit `json:"requests_per_second"`
+
+	// Revision 1 before anything was set.
+	Revision        int64          `json:"revision"`
+	WaitingRequests EffectiveLimit `json:"waiting_requests"`
+	Worlds          EffectiveLimit `json:"worlds"`
 }
 
 // Liveness defines model for Liveness.
@@ -3002,6 +3055,24 @@ type NewFence struct {
 	//
 	// Example: 12
 	Revision FenceRevision `json:"revision"`
+}
+
+// NewIssuer defines model for NewIssuer.
+type NewIssuer struct {
+	// Audience What its tokens for this API have in `aud`.
+	Audience string `json:"audience"`
+
+	// Issuer What its tokens have as `iss`, to the letter; an https URL.
+	Issuer string `json:"issuer"`
+
+	// JwksURI Where its public keys are; an https URL.
+	JwksURI string `json:"jwks_uri"`
+
+	// MaxLifetimeSeconds How long its tokens may live, from `iat` to `exp`.
+	MaxLifetimeSeconds *int64 `json:"max_lifetime_seconds,omitempty"`
+
+	// Scopes The most that its tokens get.
+	Scopes []string `json:"scopes"`
 }
 
 // NewMigration defines model for NewMigration.
@@ -4160,6 +4231,36 @@ type SetLegalHold struct {
 	Reason string `json:"reason"`
 }
 
+// SetLimits defines model for SetLimits.
+type SetLimits struct {
+	// Accounts Accounts that are not deleted. Over it, and over those below, 403 `quota_exceeded`.
+	Accounts *int64 `json:"accounts,omitempty"`
+
+	// BodyBytes Bytes of live bodies, each as often as it is referred to.
+	BodyBytes *int64 `json:"body_bytes,omitempty"`
+
+	// ConcurrentRequests Requests under way at once, of one server. Those above it wait up to a second for their turn; then 429 `too_many_requests`.
+	ConcurrentRequests *int64 `json:"concurrent_requests,omitempty"`
+
+	// Devices Devices that are not revoked.
+	Devices *int64 `json:"devices,omitempty"`
+
+	// EntriesPerSecond Journal entries appended a second, by one server. Over it 429 `rate_limited`, with Retry-After.
+	EntriesPerSecond *int64 `json:"entries_per_second,omitempty"`
+
+	// ImportRows Lines of one import.
+	ImportRows *int64 `json:"import_rows,omitempty"`
+
+	// RequestsPerSecond Requests a second, of one server. Over it 429 `rate_limited`, with Retry-After.
+	RequestsPerSecond *int64 `json:"requests_per_second,omitempty"`
+
+	// WaitingRequests Requests that wait for others at once, of one server: that stand in line for a lease or follow a journal. Over it 429 `too_many_waiting`.
+	WaitingRequests *int64 `json:"waiting_requests,omitempty"`
+
+	// Worlds Worlds that are not retired.
+	Worlds *int64 `json:"worlds,omitempty"`
+}
+
 // SetStorage defines model for SetStorage.
 type SetStorage struct {
 	// RecordFormat 1 changes nothing, and is refused once it was 2.
@@ -4544,6 +4645,17 @@ type TokenRequest struct {
 // Tombstones The names of the sections that are to be tombstones.
 type Tombstones = []SectionName
 
+// Usage defines model for Usage.
+type Usage struct {
+	Accounts  int64 `json:"accounts"`
+	BodyBytes int64 `json:"body_bytes"`
+
+	// CountedAt When the oldest of the counts was made. Absent while one has never been.
+	CountedAt *time.Time `json:"counted_at,omitempty"`
+	Devices   int64      `json:"devices"`
+	Worlds    int64      `json:"worlds"`
+}
+
 // UserCodeCount How many user codes devices have.
 type UserCodeCount struct {
 	Live int64 `json:"live"`
@@ -4806,6 +4918,9 @@ type DeferredID = string
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type DeviceID = ID
 
+// DocsIfNoneMatch defines model for DocsIfNoneMatch.
+type DocsIfNoneMatch = string
+
 // EnvelopeHash defines model for EnvelopeHash.
 type EnvelopeHash = string
 
@@ -4817,6 +4932,11 @@ type IfMatch = string
 
 // IncludeBodies defines model for IncludeBodies.
 type IncludeBodies = Included
+
+// IssuerID A UUID (RFC 9562) in lower case.
+//
+// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+type IssuerID = ID
 
 // KeyID A UUID (RFC 9562) in lower case.
 //
@@ -5284,6 +5404,43 @@ type CreateClientParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ExportTenantParams defines parameters for ExportTenant.
+type ExportTenantParams struct {
+	// Cursor Of the last `cursor` line that was received, to go on from. Without it, the beginning.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// GetExportedBodyParams defines parameters for GetExportedBody.
+type GetExportedBodyParams struct {
+	Collection string `form:"collection" json:"collection"`
+	Key        string `form:"key" json:"key"`
+	Section    string `form:"section" json:"section"`
+	Digest     string `form:"digest" json:"digest"`
+}
+
+// ListIssuersParams defines parameters for ListIssuers.
+type ListIssuersParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateIssuerParams defines parameters for CreateIssuer.
+type CreateIssuerParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SetLimitsParams defines parameters for SetLimits.
+type SetLimitsParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListTenantMigrationsParams defines parameters for ListTenantMigrations.
 type ListTenantMigrationsParams struct {
 	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
@@ -5495,8 +5652,14 @@ type CreateClientJSONRequestBody = NewPublicClient
 // OpenIdentityJSONRequestBody defines body for OpenIdentity for application/json ContentType.
 type OpenIdentityJSONRequestBody = OpenIdentity
 
+// CreateIssuerJSONRequestBody defines body for CreateIssuer for application/json ContentType.
+type CreateIssuerJSONRequestBody = NewIssuer
+
 // SetLegalHoldJSONRequestBody defines body for SetLegalHold for application/json ContentType.
 type SetLegalHoldJSONRequestBody = SetLegalHold
+
+// SetLimitsJSONRequestBody defines body for SetLimits for application/json ContentType.
+type SetLimitsJSONRequestBody = SetLimits
 
 // RequestTenantMigrationJSONRequestBody defines body for RequestTenantMigration for application/json ContentType.
 type RequestTenantMigrationJSONRequestBody = NewTenantMigration
@@ -5744,12 +5907,17 @@ type ClientInterface interface {
 	// Corresponds with GET /livez (the `Livez` operationId).
 	Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetOpenapi This document
+	// GetOpenapi Get this document
+	//
+	// The description of the API, OpenAPI 3.0.3 as JSON, from which clients are generated.
 	//
 	// Corresponds with GET /openapi.json (the `GetOpenapi` operationId).
 	GetOpenapi(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Readyz May the process be sent requests?
+	//
+	// It may once its databases answer and have the schema that it knows. A process that drains may not, and still
+	// serves what comes. A failing check that gates nothing is only told.
 	//
 	// Corresponds with GET /readyz (the `Readyz` operationId).
 	Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5845,6 +6013,8 @@ type ClientInterface interface {
 	DeleteAccount(ctx context.Context, accountID AccountID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetAccount Get an account
+	//
+	// With its `ETag`, which a change goes back with. A deleted account is 404.
 	//
 	// Corresponds with GET /v1/accounts/{account_id} (the `GetAccount` operationId).
 	GetAccount(ctx context.Context, accountID AccountID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6043,6 +6213,8 @@ type ClientInterface interface {
 
 	// GetCollection Get a collection
 	//
+	// Its profile, the format that its bodies are kept in, and the sequence of its last change.
+	//
 	// Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
 	GetCollection(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -6111,6 +6283,8 @@ type ClientInterface interface {
 	ClaimBatch(ctx context.Context, collection CollectionName, params *ClaimBatchParams, body ClaimBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetBatch Get a batch
+	//
+	// Its items, with how long each is still claimed and by which generation.
 	//
 	// Corresponds with GET /v1/collections/{collection}/batches/{batch_id} (the `GetBatch` operationId).
 	GetBatch(ctx context.Context, collection CollectionName, batchID BatchID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6504,6 +6678,8 @@ type ClientInterface interface {
 
 	// GetDevice Get a device
 	//
+	// With its `ETag`, which a change goes back with, and its user code, which stays its own.
+	//
 	// Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
 	GetDevice(ctx context.Context, deviceID DeviceID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -6552,6 +6728,9 @@ type ClientInterface interface {
 	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetRecovery How much unfinished work the tenant's directory holds
+	//
+	// Operations that crashed on their way, or are on it. Whoever meets one behind its deadline finishes it,
+	// and the sweep does the rest, so the number goes to zero by itself.
 	//
 	// Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 	GetRecovery(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6612,6 +6791,8 @@ type ClientInterface interface {
 	RequestMigration(ctx context.Context, params *RequestMigrationParams, body RequestMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetMigration See how a migration goes
+	//
+	// How far it is, and which states it went through.
 	//
 	// Corresponds with GET /v1/migrations/{migration_id} (the `GetMigration` operationId).
 	GetMigration(ctx context.Context, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6728,6 +6909,8 @@ type ClientInterface interface {
 
 	// RevokeOperatorAPIKey Revoke an operator's API key
 	//
+	// Within seconds no process takes it, or the tokens that it bought. Revoking it again changes nothing.
+	//
 	// Corresponds with DELETE /v1/operator-api-keys/{key_id} (the `RevokeOperatorAPIKey` operationId).
 	RevokeOperatorAPIKey(ctx context.Context, keyID KeyID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -6765,6 +6948,8 @@ type ClientInterface interface {
 
 	// ListOperatorAPIKeys List an operator's API keys
 	//
+	// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
+	//
 	// Corresponds with GET /v1/operators/{operator_id}/api-keys (the `ListOperatorAPIKeys` operationId).
 	ListOperatorAPIKeys(ctx context.Context, operatorID OperatorID, params *ListOperatorAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -6795,10 +6980,14 @@ type ClientInterface interface {
 
 	// GetQualification Get a qualification's report
 	//
+	// What the build was put through, step by step, and how each step went.
+	//
 	// Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
 	GetQualification(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListSweeps The sweeps' progress
+	//
+	// How often each sweep and cleanup went round, and when it last did, by database, kind and family.
 	//
 	// Corresponds with GET /v1/sweeps (the `ListSweeps` operationId).
 	ListSweeps(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6812,6 +7001,8 @@ type ClientInterface interface {
 	RunSweep(ctx context.Context, kind SweepKind, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTenants List tenants
+	//
+	// All of them, in whatever state.
 	//
 	// Corresponds with GET /v1/tenants (the `ListTenants` operationId).
 	ListTenants(ctx context.Context, params *ListTenantsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6846,6 +7037,8 @@ type ClientInterface interface {
 	DeleteTenant(ctx context.Context, tenantID TenantID, params *DeleteTenantParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetTenant Get a tenant
+	//
+	// Its state, its policies, and the `ETag` that a change goes back with.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id} (the `GetTenant` operationId).
 	GetTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -6958,6 +7151,42 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/tenants/{tenant_id}/deletion/cancel (the `CancelTenantDeletion` operationId).
 	CancelTenantDeletion(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ExportTenant Export everything that a tenant owns
+	//
+	// One JSON object a line, `{"kind": "…", "data": {…}}`, for a tenant that is served, suspended
+	// or in the grace of its deletion; 409 `tenant_purged` afterwards. Of any length, in little
+	// memory; it may take an hour, or as long as the token lives. `{"kind": "end", "data": {}}` is
+	// the last line of an export that is whole. One that was cut off goes on with the `cursor` of
+	// the last `cursor` line: drop what comes behind that line, and append.
+	//
+	// The kinds, and what `data` has of each (times as RFC 3339 has them, hashes in hexadecimal):
+	//
+	// - `tenant`, `tenant_limits`, `principal`, `api_key` (without its secret), `client`, `issuer`;
+	// - `migration`, `migration_plan`, `migration_transition`, `migration_report`;
+	// - `account`, `email_change` (without its code), `device` (without its codes and tokens),
+	//   `account_device`, `event`;
+	// - `world`; `journal_entry`: the `world_id`, and as `entry` the entry as `GET
+	//   /v1/worlds/{world_id}/journal` gives it, so that the chain can be verified; `checkpoint`;
+	// - `collection`, `record`; `section`: its `collection`, `key` and `section`, whether it is
+	//   `live`, and the `digest` and `length` of its body, which `GET …/export/body` gives;
+	// - `receipt`, `fence`, `batch`, `batch_item`, `snapshot`;
+	// - `cursor` and `end`.
+	//
+	// What changes while a served tenant is exported is there as it was or as it became. Suspend
+	// it first for an export of one time.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/export (the `ExportTenant` operationId).
+	ExportTenant(ctx context.Context, tenantID TenantID, params *ExportTenantParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetExportedBody Read a body of an export
+	//
+	// Its exact bytes, verified before the first is sent: the body of that digest, of which a
+	// `section` line tells. 409 `body_changed` when the section has another one by now; 503
+	// `body_unavailable` when it can't be had.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/export/body (the `GetExportedBody` operationId).
+	GetExportedBody(ctx context.Context, tenantID TenantID, params *GetExportedBodyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// OpenIdentityWithBody Open the namespace of a tenant that imported
 	//
 	// For a tenant that began as `importing`, once its report has been looked at. The directory
@@ -6991,6 +7220,63 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
 	GetIdentityReport(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListIssuers List the issuers that a tenant trusts
+	//
+	// By id. Disabled ones too.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/issuers (the `ListIssuers` operationId).
+	ListIssuers(ctx context.Context, tenantID TenantID, params *ListIssuersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateIssuerWithBody Trust an issuer
+	//
+	// From then on the tenant's operations take, as `Authorization: Bearer`, the tokens (JWT, RFC 7519)
+	// that this issuer signs for the audience. They are signed with an asymmetric method by a key of
+	// the set at `jwks_uri`, which their `kid` names; they have `sub`, `iat` and `exp`, and live no
+	// longer than `max_lifetime_seconds`. Their `scope` or `scp` counts as far as `scopes` go, and
+	// never as an operator's. Who calls is the issuer and the subject, whatever else has that name.
+	//
+	// The keys are fetched when they are needed, over https, without redirects and from public
+	// addresses only; a new one is known within ten seconds of the first token that names it, and
+	// those that are known are used for an hour while the issuer is down. Then its tokens are 503
+	// `issuer_unavailable`.
+	//
+	// 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
+	// trusted with never changes: disable it and make another.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/issuers (the `CreateIssuer` operationId).
+	CreateIssuerWithBody(ctx context.Context, tenantID TenantID, params *CreateIssuerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateIssuer Trust an issuer
+	//
+	// From then on the tenant's operations take, as `Authorization: Bearer`, the tokens (JWT, RFC 7519)
+	// that this issuer signs for the audience. They are signed with an asymmetric method by a key of
+	// the set at `jwks_uri`, which their `kid` names; they have `sub`, `iat` and `exp`, and live no
+	// longer than `max_lifetime_seconds`. Their `scope` or `scp` counts as far as `scopes` go, and
+	// never as an operator's. Who calls is the issuer and the subject, whatever else has that name.
+	//
+	// The keys are fetched when they are needed, over https, without redirects and from public
+	// addresses only; a new one is known within ten seconds of the first token that names it, and
+	// those that are known are used for an hour while the issuer is down. Then its tokens are 503
+	// `issuer_unavailable`.
+	//
+	// 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
+	// trusted with never changes: disable it and make another.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/issuers (the `CreateIssuer` operationId).
+	CreateIssuer(ctx context.Context, tenantID TenantID, params *CreateIssuerParams, body CreateIssuerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DisableIssuer Trust an issuer no more, for good
+	//
+	// Within a second or two, on every process, none of its tokens is accepted, those that were
+	// accepted before neither. Harmless to repeat.
+	//
+	// Corresponds with DELETE /v1/tenants/{tenant_id}/issuers/{issuer_id} (the `DisableIssuer` operationId).
+	DisableIssuer(ctx context.Context, tenantID TenantID, issuerID IssuerID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// LiftLegalHold Lift a tenant's legal hold
 	//
 	// A deletion that waited for it goes on. Harmless to repeat.
@@ -7022,6 +7308,31 @@ type ClientInterface interface {
 	// Corresponds with PUT /v1/tenants/{tenant_id}/legal-hold (the `SetLegalHold` operationId).
 	SetLegalHold(ctx context.Context, tenantID TenantID, body SetLegalHoldJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetLimits What a tenant may do and have
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/limits (the `GetLimits` operationId).
+	GetLimits(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetLimitsWithBody Say what a tenant may do and have
+	//
+	// What the body leaves out is the default from then on. Every process obeys within five
+	// seconds. A tenant that has more than a stock's limit keeps it, and gets no more.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/limits (the `SetLimits` operationId).
+	SetLimitsWithBody(ctx context.Context, tenantID TenantID, params *SetLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetLimits Say what a tenant may do and have
+	//
+	// What the body leaves out is the default from then on. Every process obeys within five
+	// seconds. A tenant that has more than a stock's limit keeps it, and gets no more.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/limits (the `SetLimits` operationId).
+	SetLimits(ctx context.Context, tenantID TenantID, params *SetLimitsParams, body SetLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListTenantMigrations List a tenant's migrations
 	//
 	// In the order in which they were asked for, those by an Idempotency-Key behind the others.
@@ -7050,6 +7361,8 @@ type ClientInterface interface {
 	RequestTenantMigration(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, body RequestTenantMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetTenantMigration See how a tenant's migration goes
+	//
+	// As the tenant sees it, with the runs and the reports beside it.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id} (the `GetTenantMigration` operationId).
 	GetTenantMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7474,6 +7787,8 @@ type ClientInterface interface {
 
 	// ListPrincipals List a tenant's principals
 	//
+	// Those who call for it, disabled ones too.
+	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
 	ListPrincipals(ctx context.Context, tenantID TenantID, params *ListPrincipalsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -7504,6 +7819,8 @@ type ClientInterface interface {
 	DisablePrincipal(ctx context.Context, tenantID TenantID, principalID PrincipalID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListAPIKeys List a principal's API keys
+	//
+	// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/principals/{principal_id}/api-keys (the `ListAPIKeys` operationId).
 	ListAPIKeys(ctx context.Context, tenantID TenantID, principalID PrincipalID, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7536,6 +7853,8 @@ type ClientInterface interface {
 	ResumeTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetStorage Where a tenant's new collections keep their bodies
+	//
+	// The record format that new collections begin at. Collections that are there keep theirs until they are migrated.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/storage (the `GetStorage` operationId).
 	GetStorage(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7578,6 +7897,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/suspend (the `SuspendTenant` operationId).
 	SuspendTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUsage What a tenant has
+	//
+	// As the worker counted it, a minute ago or so, and up to an hour ago where a tenant has very
+	// much. Deleted accounts, revoked devices, retired worlds and tombstones don't count.
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/usage (the `GetUsage` operationId).
+	GetUsage(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetTenantLease Who may write to a tenant's world, or might at a position
 	//
@@ -7658,6 +7985,8 @@ type ClientInterface interface {
 	DeleteWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetWorld Get a world
+	//
+	// Who its writer is, at which epoch, and how far its journal goes.
 	//
 	// Corresponds with GET /v1/worlds/{world_id} (the `GetWorld` operationId).
 	GetWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -7968,7 +8297,9 @@ func (c *Client) Livez(ctx context.Context, reqEditors ...RequestEditorFn) (*htt
 	return c.Client.Do(req)
 }
 
-// GetOpenapi This document
+// GetOpenapi Get this document
+//
+// The description of the API, OpenAPI 3.0.3 as JSON, from which clients are generated.
 //
 // Corresponds with GET /openapi.json (the `GetOpenapi` operationId).
 func (c *Client) GetOpenapi(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7984,6 +8315,9 @@ func (c *Client) GetOpenapi(ctx context.Context, reqEditors ...RequestEditorFn) 
 }
 
 // Readyz May the process be sent requests?
+//
+// It may once its databases answer and have the schema that it knows. A process that drains may not, and still
+// serves what comes. A failing check that gates nothing is only told.
 //
 // Corresponds with GET /readyz (the `Readyz` operationId).
 func (c *Client) Readyz(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8169,6 +8503,8 @@ func (c *Client) DeleteAccount(ctx context.Context, accountID AccountID, params 
 }
 
 // GetAccount Get an account
+//
+// With its `ETag`, which a change goes back with. A deleted account is 404.
 //
 // Corresponds with GET /v1/accounts/{account_id} (the `GetAccount` operationId).
 func (c *Client) GetAccount(ctx context.Context, accountID AccountID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -8537,6 +8873,8 @@ func (c *Client) ListCollections(ctx context.Context, params *ListCollectionsPar
 
 // GetCollection Get a collection
 //
+// Its profile, the format that its bodies are kept in, and the sequence of its last change.
+//
 // Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
 func (c *Client) GetCollection(ctx context.Context, collection CollectionName, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetCollectionRequest(c.Server, collection)
@@ -8655,6 +8993,8 @@ func (c *Client) ClaimBatch(ctx context.Context, collection CollectionName, para
 }
 
 // GetBatch Get a batch
+//
+// Its items, with how long each is still claimed and by which generation.
 //
 // Corresponds with GET /v1/collections/{collection}/batches/{batch_id} (the `GetBatch` operationId).
 func (c *Client) GetBatch(ctx context.Context, collection CollectionName, batchID BatchID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9338,6 +9678,8 @@ func (c *Client) RevokeDevice(ctx context.Context, deviceID DeviceID, params *Re
 
 // GetDevice Get a device
 //
+// With its `ETag`, which a change goes back with, and its user code, which stays its own.
+//
 // Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
 func (c *Client) GetDevice(ctx context.Context, deviceID DeviceID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetDeviceRequest(c.Server, deviceID)
@@ -9436,6 +9778,9 @@ func (c *Client) ListEvents(ctx context.Context, params *ListEventsParams, reqEd
 }
 
 // GetRecovery How much unfinished work the tenant's directory holds
+//
+// Operations that crashed on their way, or are on it. Whoever meets one behind its deadline finishes it,
+// and the sweep does the rest, so the number goes to zero by itself.
 //
 // Corresponds with GET /v1/identity/recovery (the `GetRecovery` operationId).
 func (c *Client) GetRecovery(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9556,6 +9901,8 @@ func (c *Client) RequestMigration(ctx context.Context, params *RequestMigrationP
 }
 
 // GetMigration See how a migration goes
+//
+// How far it is, and which states it went through.
 //
 // Corresponds with GET /v1/migrations/{migration_id} (the `GetMigration` operationId).
 func (c *Client) GetMigration(ctx context.Context, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9742,6 +10089,8 @@ func (c *Client) CreateTokenWithFormdataBody(ctx context.Context, body CreateTok
 
 // RevokeOperatorAPIKey Revoke an operator's API key
 //
+// Within seconds no process takes it, or the tokens that it bought. Revoking it again changes nothing.
+//
 // Corresponds with DELETE /v1/operator-api-keys/{key_id} (the `RevokeOperatorAPIKey` operationId).
 func (c *Client) RevokeOperatorAPIKey(ctx context.Context, keyID KeyID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeOperatorAPIKeyRequest(c.Server, keyID)
@@ -9829,6 +10178,8 @@ func (c *Client) DisableOperator(ctx context.Context, operatorID OperatorID, req
 
 // ListOperatorAPIKeys List an operator's API keys
 //
+// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
+//
 // Corresponds with GET /v1/operators/{operator_id}/api-keys (the `ListOperatorAPIKeys` operationId).
 func (c *Client) ListOperatorAPIKeys(ctx context.Context, operatorID OperatorID, params *ListOperatorAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListOperatorAPIKeysRequest(c.Server, operatorID, params)
@@ -9899,6 +10250,8 @@ func (c *Client) ListQualifications(ctx context.Context, params *ListQualificati
 
 // GetQualification Get a qualification's report
 //
+// What the build was put through, step by step, and how each step went.
+//
 // Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
 func (c *Client) GetQualification(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetQualificationRequest(c.Server, reportHash)
@@ -9913,6 +10266,8 @@ func (c *Client) GetQualification(ctx context.Context, reportHash QualificationH
 }
 
 // ListSweeps The sweeps' progress
+//
+// How often each sweep and cleanup went round, and when it last did, by database, kind and family.
 //
 // Corresponds with GET /v1/sweeps (the `ListSweeps` operationId).
 func (c *Client) ListSweeps(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -9946,6 +10301,8 @@ func (c *Client) RunSweep(ctx context.Context, kind SweepKind, reqEditors ...Req
 }
 
 // ListTenants List tenants
+//
+// All of them, in whatever state.
 //
 // Corresponds with GET /v1/tenants (the `ListTenants` operationId).
 func (c *Client) ListTenants(ctx context.Context, params *ListTenantsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10020,6 +10377,8 @@ func (c *Client) DeleteTenant(ctx context.Context, tenantID TenantID, params *De
 }
 
 // GetTenant Get a tenant
+//
+// Its state, its policies, and the `ETag` that a change goes back with.
 //
 // Corresponds with GET /v1/tenants/{tenant_id} (the `GetTenant` operationId).
 func (c *Client) GetTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10262,6 +10621,62 @@ func (c *Client) CancelTenantDeletion(ctx context.Context, tenantID TenantID, re
 	return c.Client.Do(req)
 }
 
+// ExportTenant Export everything that a tenant owns
+//
+// One JSON object a line, `{"kind": "…", "data": {…}}`, for a tenant that is served, suspended
+// or in the grace of its deletion; 409 `tenant_purged` afterwards. Of any length, in little
+// memory; it may take an hour, or as long as the token lives. `{"kind": "end", "data": {}}` is
+// the last line of an export that is whole. One that was cut off goes on with the `cursor` of
+// the last `cursor` line: drop what comes behind that line, and append.
+//
+// The kinds, and what `data` has of each (times as RFC 3339 has them, hashes in hexadecimal):
+//
+//   - `tenant`, `tenant_limits`, `principal`, `api_key` (without its secret), `client`, `issuer`;
+//   - `migration`, `migration_plan`, `migration_transition`, `migration_report`;
+//   - `account`, `email_change` (without its code), `device` (without its codes and tokens),
+//     `account_device`, `event`;
+//   - `world`; `journal_entry`: the `world_id`, and as `entry` the entry as `GET
+//     /v1/worlds/{world_id}/journal` gives it, so that the chain can be verified; `checkpoint`;
+//   - `collection`, `record`; `section`: its `collection`, `key` and `section`, whether it is
+//     `live`, and the `digest` and `length` of its body, which `GET …/export/body` gives;
+//   - `receipt`, `fence`, `batch`, `batch_item`, `snapshot`;
+//   - `cursor` and `end`.
+//
+// What changes while a served tenant is exported is there as it was or as it became. Suspend
+// it first for an export of one time.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/export (the `ExportTenant` operationId).
+func (c *Client) ExportTenant(ctx context.Context, tenantID TenantID, params *ExportTenantParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportTenantRequest(c.Server, tenantID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetExportedBody Read a body of an export
+//
+// Its exact bytes, verified before the first is sent: the body of that digest, of which a
+// `section` line tells. 409 `body_changed` when the section has another one by now; 503
+// `body_unavailable` when it can't be had.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/export/body (the `GetExportedBody` operationId).
+func (c *Client) GetExportedBody(ctx context.Context, tenantID TenantID, params *GetExportedBodyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetExportedBodyRequest(c.Server, tenantID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // OpenIdentityWithBody Open the namespace of a tenant that imported
 //
 // For a tenant that began as `importing`, once its report has been looked at. The directory
@@ -10315,6 +10730,103 @@ func (c *Client) OpenIdentity(ctx context.Context, tenantID TenantID, body OpenI
 // Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
 func (c *Client) GetIdentityReport(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetIdentityReportRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListIssuers List the issuers that a tenant trusts
+//
+// By id. Disabled ones too.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/issuers (the `ListIssuers` operationId).
+func (c *Client) ListIssuers(ctx context.Context, tenantID TenantID, params *ListIssuersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListIssuersRequest(c.Server, tenantID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateIssuerWithBody Trust an issuer
+//
+// From then on the tenant's operations take, as `Authorization: Bearer`, the tokens (JWT, RFC 7519)
+// that this issuer signs for the audience. They are signed with an asymmetric method by a key of
+// the set at `jwks_uri`, which their `kid` names; they have `sub`, `iat` and `exp`, and live no
+// longer than `max_lifetime_seconds`. Their `scope` or `scp` counts as far as `scopes` go, and
+// never as an operator's. Who calls is the issuer and the subject, whatever else has that name.
+//
+// The keys are fetched when they are needed, over https, without redirects and from public
+// addresses only; a new one is known within ten seconds of the first token that names it, and
+// those that are known are used for an hour while the issuer is down. Then its tokens are 503
+// `issuer_unavailable`.
+//
+// 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
+// trusted with never changes: disable it and make another.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/issuers (the `CreateIssuer` operationId).
+func (c *Client) CreateIssuerWithBody(ctx context.Context, tenantID TenantID, params *CreateIssuerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateIssuerRequestWithBody(c.Server, tenantID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateIssuer Trust an issuer
+//
+// From then on the tenant's operations take, as `Authorization: Bearer`, the tokens (JWT, RFC 7519)
+// that this issuer signs for the audience. They are signed with an asymmetric method by a key of
+// the set at `jwks_uri`, which their `kid` names; they have `sub`, `iat` and `exp`, and live no
+// longer than `max_lifetime_seconds`. Their `scope` or `scp` counts as far as `scopes` go, and
+// never as an operator's. Who calls is the issuer and the subject, whatever else has that name.
+//
+// The keys are fetched when they are needed, over https, without redirects and from public
+// addresses only; a new one is known within ten seconds of the first token that names it, and
+// those that are known are used for an hour while the issuer is down. Then its tokens are 503
+// `issuer_unavailable`.
+//
+// 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
+// trusted with never changes: disable it and make another.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/issuers (the `CreateIssuer` operationId).
+func (c *Client) CreateIssuer(ctx context.Context, tenantID TenantID, params *CreateIssuerParams, body CreateIssuerJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateIssuerRequest(c.Server, tenantID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DisableIssuer Trust an issuer no more, for good
+//
+// Within a second or two, on every process, none of its tokens is accepted, those that were
+// accepted before neither. Harmless to repeat.
+//
+// Corresponds with DELETE /v1/tenants/{tenant_id}/issuers/{issuer_id} (the `DisableIssuer` operationId).
+func (c *Client) DisableIssuer(ctx context.Context, tenantID TenantID, issuerID IssuerID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDisableIssuerRequest(c.Server, tenantID, issuerID)
 	if err != nil {
 		return nil, err
 	}
@@ -10386,6 +10898,61 @@ func (c *Client) SetLegalHold(ctx context.Context, tenantID TenantID, body SetLe
 	return c.Client.Do(req)
 }
 
+// GetLimits What a tenant may do and have
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/limits (the `GetLimits` operationId).
+func (c *Client) GetLimits(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetLimitsRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetLimitsWithBody Say what a tenant may do and have
+//
+// What the body leaves out is the default from then on. Every process obeys within five
+// seconds. A tenant that has more than a stock's limit keeps it, and gets no more.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/limits (the `SetLimits` operationId).
+func (c *Client) SetLimitsWithBody(ctx context.Context, tenantID TenantID, params *SetLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetLimitsRequestWithBody(c.Server, tenantID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetLimits Say what a tenant may do and have
+//
+// What the body leaves out is the default from then on. Every process obeys within five
+// seconds. A tenant that has more than a stock's limit keeps it, and gets no more.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/limits (the `SetLimits` operationId).
+func (c *Client) SetLimits(ctx context.Context, tenantID TenantID, params *SetLimitsParams, body SetLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetLimitsRequest(c.Server, tenantID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListTenantMigrations List a tenant's migrations
 //
 // In the order in which they were asked for, those by an Idempotency-Key behind the others.
@@ -10444,6 +11011,8 @@ func (c *Client) RequestTenantMigration(ctx context.Context, tenantID TenantID, 
 }
 
 // GetTenantMigration See how a tenant's migration goes
+//
+// As the tenant sees it, with the runs and the reports beside it.
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/migrations/{migration_id} (the `GetTenantMigration` operationId).
 func (c *Client) GetTenantMigration(ctx context.Context, tenantID TenantID, migrationID MigrationID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11218,6 +11787,8 @@ func (c *Client) BeginVerification(ctx context.Context, tenantID TenantID, migra
 
 // ListPrincipals List a tenant's principals
 //
+// Those who call for it, disabled ones too.
+//
 // Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
 func (c *Client) ListPrincipals(ctx context.Context, tenantID TenantID, params *ListPrincipalsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListPrincipalsRequest(c.Server, tenantID, params)
@@ -11288,6 +11859,8 @@ func (c *Client) DisablePrincipal(ctx context.Context, tenantID TenantID, princi
 }
 
 // ListAPIKeys List a principal's API keys
+//
+// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/principals/{principal_id}/api-keys (the `ListAPIKeys` operationId).
 func (c *Client) ListAPIKeys(ctx context.Context, tenantID TenantID, principalID PrincipalID, params *ListAPIKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -11361,6 +11934,8 @@ func (c *Client) ResumeTenant(ctx context.Context, tenantID TenantID, reqEditors
 
 // GetStorage Where a tenant's new collections keep their bodies
 //
+// The record format that new collections begin at. Collections that are there keep theirs until they are migrated.
+//
 // Corresponds with GET /v1/tenants/{tenant_id}/storage (the `GetStorage` operationId).
 func (c *Client) GetStorage(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetStorageRequest(c.Server, tenantID)
@@ -11433,6 +12008,24 @@ func (c *Client) SetStorage(ctx context.Context, tenantID TenantID, body SetStor
 // Corresponds with POST /v1/tenants/{tenant_id}/suspend (the `SuspendTenant` operationId).
 func (c *Client) SuspendTenant(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSuspendTenantRequest(c.Server, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUsage What a tenant has
+//
+// As the worker counted it, a minute ago or so, and up to an hour ago where a tenant has very
+// much. Deleted accounts, revoked devices, retired worlds and tombstones don't count.
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/usage (the `GetUsage` operationId).
+func (c *Client) GetUsage(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUsageRequest(c.Server, tenantID)
 	if err != nil {
 		return nil, err
 	}
@@ -11592,6 +12185,8 @@ func (c *Client) DeleteWorld(ctx context.Context, worldID WorldID, reqEditors ..
 }
 
 // GetWorld Get a world
+//
+// Who its writer is, at which epoch, and how far its journal goes.
 //
 // Corresponds with GET /v1/worlds/{world_id} (the `GetWorld` operationId).
 func (c *Client) GetWorld(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -16421,6 +17016,148 @@ func NewCancelTenantDeletionRequest(server string, tenantID TenantID) (*http.Req
 	return req, nil
 }
 
+// NewExportTenantRequest constructs an http.Request for the ExportTenant method
+func NewExportTenantRequest(server string, tenantID TenantID, params *ExportTenantParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/export", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetExportedBodyRequest constructs an http.Request for the GetExportedBody method
+func NewGetExportedBodyRequest(server string, tenantID TenantID, params *GetExportedBodyParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/export/body", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "collection", params.Collection, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "key", params.Key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "section", params.Section, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "digest", params.Digest, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewOpenIdentityRequest calls the generic OpenIdentity builder with application/json body
 func NewOpenIdentityRequest(server string, tenantID TenantID, body OpenIdentityJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -16495,6 +17232,182 @@ func NewGetIdentityReportRequest(server string, tenantID TenantID) (*http.Reques
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListIssuersRequest constructs an http.Request for the ListIssuers method
+func NewListIssuersRequest(server string, tenantID TenantID, params *ListIssuersParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/issuers", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateIssuerRequest calls the generic CreateIssuer builder with application/json body
+func NewCreateIssuerRequest(server string, tenantID TenantID, params *CreateIssuerParams, body CreateIssuerJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateIssuerRequestWithBody(server, tenantID, params, "application/json", bodyReader)
+}
+
+// NewCreateIssuerRequestWithBody constructs an http.Request for the CreateIssuer method, with any body, and a specified content type
+func NewCreateIssuerRequestWithBody(server string, tenantID TenantID, params *CreateIssuerParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/issuers", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDisableIssuerRequest constructs an http.Request for the DisableIssuer method
+func NewDisableIssuerRequest(server string, tenantID TenantID, issuerID IssuerID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "issuer_id", issuerID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/issuers/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -16579,6 +17492,102 @@ func NewSetLegalHoldRequestWithBody(server string, tenantID TenantID, contentTyp
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetLimitsRequest constructs an http.Request for the GetLimits method
+func NewGetLimitsRequest(server string, tenantID TenantID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/limits", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetLimitsRequest calls the generic SetLimits builder with application/json body
+func NewSetLimitsRequest(server string, tenantID TenantID, params *SetLimitsParams, body SetLimitsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetLimitsRequestWithBody(server, tenantID, params, "application/json", bodyReader)
+}
+
+// NewSetLimitsRequestWithBody constructs an http.Request for the SetLimits method, with any body, and a specified content type
+func NewSetLimitsRequestWithBody(server string, tenantID TenantID, params *SetLimitsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/limits", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -18270,6 +19279,40 @@ func NewSuspendTenantRequest(server string, tenantID TenantID) (*http.Request, e
 	return req, nil
 }
 
+// NewGetUsageRequest constructs an http.Request for the GetUsage method
+func NewGetUsageRequest(server string, tenantID TenantID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tenant_id", tenantID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/tenants/%s/usage", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetTenantLeaseRequest constructs an http.Request for the GetTenantLease method
 func NewGetTenantLeaseRequest(server string, tenantID TenantID, worldID WorldID, params *GetTenantLeaseParams) (*http.Request, error) {
 	var err error
@@ -19223,7 +20266,9 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /livez (the `Livez` operationId).
 	LivezWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*LivezResponse, error)
 
-	// GetOpenapiWithResponse This document
+	// GetOpenapiWithResponse Get this document
+	//
+	// The description of the API, OpenAPI 3.0.3 as JSON, from which clients are generated.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19231,6 +20276,9 @@ type ClientWithResponsesInterface interface {
 	GetOpenapiWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetOpenapiResponse, error)
 
 	// ReadyzWithResponse May the process be sent requests?
+	//
+	// It may once its databases answer and have the schema that it knows. A process that drains may not, and still
+	// serves what comes. A failing check that gates nothing is only told.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19332,6 +20380,8 @@ type ClientWithResponsesInterface interface {
 	DeleteAccountWithResponse(ctx context.Context, accountID AccountID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*DeleteAccountResponse, error)
 
 	// GetAccountWithResponse Get an account
+	//
+	// With its `ETag`, which a change goes back with. A deleted account is 404.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -19550,6 +20600,8 @@ type ClientWithResponsesInterface interface {
 
 	// GetCollectionWithResponse Get a collection
 	//
+	// Its profile, the format that its bodies are kept in, and the sequence of its last change.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
@@ -19620,6 +20672,8 @@ type ClientWithResponsesInterface interface {
 	ClaimBatchWithResponse(ctx context.Context, collection CollectionName, params *ClaimBatchParams, body ClaimBatchJSONRequestBody, reqEditors ...RequestEditorFn) (*ClaimBatchResponse, error)
 
 	// GetBatchWithResponse Get a batch
+	//
+	// Its items, with how long each is still claimed and by which generation.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20039,6 +21093,8 @@ type ClientWithResponsesInterface interface {
 
 	// GetDeviceWithResponse Get a device
 	//
+	// With its `ETag`, which a change goes back with, and its user code, which stays its own.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
@@ -20091,6 +21147,9 @@ type ClientWithResponsesInterface interface {
 	ListEventsWithResponse(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*ListEventsResponse, error)
 
 	// GetRecoveryWithResponse How much unfinished work the tenant's directory holds
+	//
+	// Operations that crashed on their way, or are on it. Whoever meets one behind its deadline finishes it,
+	// and the sweep does the rest, so the number goes to zero by itself.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20155,6 +21214,8 @@ type ClientWithResponsesInterface interface {
 	RequestMigrationWithResponse(ctx context.Context, params *RequestMigrationParams, body RequestMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestMigrationResponse, error)
 
 	// GetMigrationWithResponse See how a migration goes
+	//
+	// How far it is, and which states it went through.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20273,6 +21334,8 @@ type ClientWithResponsesInterface interface {
 
 	// RevokeOperatorAPIKeyWithResponse Revoke an operator's API key
 	//
+	// Within seconds no process takes it, or the tokens that it bought. Revoking it again changes nothing.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /v1/operator-api-keys/{key_id} (the `RevokeOperatorAPIKey` operationId).
@@ -20316,6 +21379,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListOperatorAPIKeysWithResponse List an operator's API keys
 	//
+	// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/operators/{operator_id}/api-keys (the `ListOperatorAPIKeys` operationId).
@@ -20350,12 +21415,16 @@ type ClientWithResponsesInterface interface {
 
 	// GetQualificationWithResponse Get a qualification's report
 	//
+	// What the build was put through, step by step, and how each step went.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
 	GetQualificationWithResponse(ctx context.Context, reportHash QualificationHash, reqEditors ...RequestEditorFn) (*GetQualificationResponse, error)
 
 	// ListSweepsWithResponse The sweeps' progress
+	//
+	// How often each sweep and cleanup went round, and when it last did, by database, kind and family.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20373,6 +21442,8 @@ type ClientWithResponsesInterface interface {
 	RunSweepWithResponse(ctx context.Context, kind SweepKind, reqEditors ...RequestEditorFn) (*RunSweepResponse, error)
 
 	// ListTenantsWithResponse List tenants
+	//
+	// All of them, in whatever state.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20411,6 +21482,8 @@ type ClientWithResponsesInterface interface {
 	DeleteTenantWithResponse(ctx context.Context, tenantID TenantID, params *DeleteTenantParams, reqEditors ...RequestEditorFn) (*DeleteTenantResponse, error)
 
 	// GetTenantWithResponse Get a tenant
+	//
+	// Its state, its policies, and the `ETag` that a change goes back with.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -20539,6 +21612,46 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/tenants/{tenant_id}/deletion/cancel (the `CancelTenantDeletion` operationId).
 	CancelTenantDeletionWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*CancelTenantDeletionResponse, error)
 
+	// ExportTenantWithResponse Export everything that a tenant owns
+	//
+	// One JSON object a line, `{"kind": "…", "data": {…}}`, for a tenant that is served, suspended
+	// or in the grace of its deletion; 409 `tenant_purged` afterwards. Of any length, in little
+	// memory; it may take an hour, or as long as the token lives. `{"kind": "end", "data": {}}` is
+	// the last line of an export that is whole. One that was cut off goes on with the `cursor` of
+	// the last `cursor` line: drop what comes behind that line, and append.
+	//
+	// The kinds, and what `data` has of each (times as RFC 3339 has them, hashes in hexadecimal):
+	//
+	// - `tenant`, `tenant_limits`, `principal`, `api_key` (without its secret), `client`, `issuer`;
+	// - `migration`, `migration_plan`, `migration_transition`, `migration_report`;
+	// - `account`, `email_change` (without its code), `device` (without its codes and tokens),
+	//   `account_device`, `event`;
+	// - `world`; `journal_entry`: the `world_id`, and as `entry` the entry as `GET
+	//   /v1/worlds/{world_id}/journal` gives it, so that the chain can be verified; `checkpoint`;
+	// - `collection`, `record`; `section`: its `collection`, `key` and `section`, whether it is
+	//   `live`, and the `digest` and `length` of its body, which `GET …/export/body` gives;
+	// - `receipt`, `fence`, `batch`, `batch_item`, `snapshot`;
+	// - `cursor` and `end`.
+	//
+	// What changes while a served tenant is exported is there as it was or as it became. Suspend
+	// it first for an export of one time.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/export (the `ExportTenant` operationId).
+	ExportTenantWithResponse(ctx context.Context, tenantID TenantID, params *ExportTenantParams, reqEditors ...RequestEditorFn) (*ExportTenantResponse, error)
+
+	// GetExportedBodyWithResponse Read a body of an export
+	//
+	// Its exact bytes, verified before the first is sent: the body of that digest, of which a
+	// `section` line tells. 409 `body_changed` when the section has another one by now; 503
+	// `body_unavailable` when it can't be had.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/export/body (the `GetExportedBody` operationId).
+	GetExportedBodyWithResponse(ctx context.Context, tenantID TenantID, params *GetExportedBodyParams, reqEditors ...RequestEditorFn) (*GetExportedBodyResponse, error)
+
 	// OpenIdentityWithBodyWithResponse Open the namespace of a tenant that imported
 	//
 	// For a tenant that began as `importing`, once its report has been looked at. The directory
@@ -20574,6 +21687,67 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/tenants/{tenant_id}/identity/report (the `GetIdentityReport` operationId).
 	GetIdentityReportWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetIdentityReportResponse, error)
 
+	// ListIssuersWithResponse List the issuers that a tenant trusts
+	//
+	// By id. Disabled ones too.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/issuers (the `ListIssuers` operationId).
+	ListIssuersWithResponse(ctx context.Context, tenantID TenantID, params *ListIssuersParams, reqEditors ...RequestEditorFn) (*ListIssuersResponse, error)
+
+	// CreateIssuerWithBodyWithResponse Trust an issuer
+	//
+	// From then on the tenant's operations take, as `Authorization: Bearer`, the tokens (JWT, RFC 7519)
+	// that this issuer signs for the audience. They are signed with an asymmetric method by a key of
+	// the set at `jwks_uri`, which their `kid` names; they have `sub`, `iat` and `exp`, and live no
+	// longer than `max_lifetime_seconds`. Their `scope` or `scp` counts as far as `scopes` go, and
+	// never as an operator's. Who calls is the issuer and the subject, whatever else has that name.
+	//
+	// The keys are fetched when they are needed, over https, without redirects and from public
+	// addresses only; a new one is known within ten seconds of the first token that names it, and
+	// those that are known are used for an hour while the issuer is down. Then its tokens are 503
+	// `issuer_unavailable`.
+	//
+	// 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
+	// trusted with never changes: disable it and make another.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/issuers (the `CreateIssuer` operationId).
+	CreateIssuerWithBodyWithResponse(ctx context.Context, tenantID TenantID, params *CreateIssuerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateIssuerResponse, error)
+
+	// CreateIssuerWithResponse Trust an issuer
+	//
+	// From then on the tenant's operations take, as `Authorization: Bearer`, the tokens (JWT, RFC 7519)
+	// that this issuer signs for the audience. They are signed with an asymmetric method by a key of
+	// the set at `jwks_uri`, which their `kid` names; they have `sub`, `iat` and `exp`, and live no
+	// longer than `max_lifetime_seconds`. Their `scope` or `scp` counts as far as `scopes` go, and
+	// never as an operator's. Who calls is the issuer and the subject, whatever else has that name.
+	//
+	// The keys are fetched when they are needed, over https, without redirects and from public
+	// addresses only; a new one is known within ten seconds of the first token that names it, and
+	// those that are known are used for an hour while the issuer is down. Then its tokens are 503
+	// `issuer_unavailable`.
+	//
+	// 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
+	// trusted with never changes: disable it and make another.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/tenants/{tenant_id}/issuers (the `CreateIssuer` operationId).
+	CreateIssuerWithResponse(ctx context.Context, tenantID TenantID, params *CreateIssuerParams, body CreateIssuerJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateIssuerResponse, error)
+
+	// DisableIssuerWithResponse Trust an issuer no more, for good
+	//
+	// Within a second or two, on every process, none of its tokens is accepted, those that were
+	// accepted before neither. Harmless to repeat.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/tenants/{tenant_id}/issuers/{issuer_id} (the `DisableIssuer` operationId).
+	DisableIssuerWithResponse(ctx context.Context, tenantID TenantID, issuerID IssuerID, reqEditors ...RequestEditorFn) (*DisableIssuerResponse, error)
+
 	// LiftLegalHoldWithResponse Lift a tenant's legal hold
 	//
 	// A deletion that waited for it goes on. Harmless to repeat.
@@ -20607,6 +21781,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /v1/tenants/{tenant_id}/legal-hold (the `SetLegalHold` operationId).
 	SetLegalHoldWithResponse(ctx context.Context, tenantID TenantID, body SetLegalHoldJSONRequestBody, reqEditors ...RequestEditorFn) (*SetLegalHoldResponse, error)
 
+	// GetLimitsWithResponse What a tenant may do and have
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/limits (the `GetLimits` operationId).
+	GetLimitsWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetLimitsResponse, error)
+
+	// SetLimitsWithBodyWithResponse Say what a tenant may do and have
+	//
+	// What the body leaves out is the default from then on. Every process obeys within five
+	// seconds. A tenant that has more than a stock's limit keeps it, and gets no more.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/limits (the `SetLimits` operationId).
+	SetLimitsWithBodyWithResponse(ctx context.Context, tenantID TenantID, params *SetLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetLimitsResponse, error)
+
+	// SetLimitsWithResponse Say what a tenant may do and have
+	//
+	// What the body leaves out is the default from then on. Every process obeys within five
+	// seconds. A tenant that has more than a stock's limit keeps it, and gets no more.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/tenants/{tenant_id}/limits (the `SetLimits` operationId).
+	SetLimitsWithResponse(ctx context.Context, tenantID TenantID, params *SetLimitsParams, body SetLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*SetLimitsResponse, error)
+
 	// ListTenantMigrationsWithResponse List a tenant's migrations
 	//
 	// In the order in which they were asked for, those by an Idempotency-Key behind the others.
@@ -20637,6 +21838,8 @@ type ClientWithResponsesInterface interface {
 	RequestTenantMigrationWithResponse(ctx context.Context, tenantID TenantID, params *RequestTenantMigrationParams, body RequestTenantMigrationJSONRequestBody, reqEditors ...RequestEditorFn) (*RequestTenantMigrationResponse, error)
 
 	// GetTenantMigrationWithResponse See how a tenant's migration goes
+	//
+	// As the tenant sees it, with the runs and the reports beside it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -21075,6 +22278,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListPrincipalsWithResponse List a tenant's principals
 	//
+	// Those who call for it, disabled ones too.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
@@ -21109,6 +22314,8 @@ type ClientWithResponsesInterface interface {
 	DisablePrincipalWithResponse(ctx context.Context, tenantID TenantID, principalID PrincipalID, reqEditors ...RequestEditorFn) (*DisablePrincipalResponse, error)
 
 	// ListAPIKeysWithResponse List a principal's API keys
+	//
+	// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -21145,6 +22352,8 @@ type ClientWithResponsesInterface interface {
 	ResumeTenantWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*ResumeTenantResponse, error)
 
 	// GetStorageWithResponse Where a tenant's new collections keep their bodies
+	//
+	// The record format that new collections begin at. Collections that are there keep theirs until they are migrated.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -21191,6 +22400,16 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/suspend (the `SuspendTenant` operationId).
 	SuspendTenantWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*SuspendTenantResponse, error)
+
+	// GetUsageWithResponse What a tenant has
+	//
+	// As the worker counted it, a minute ago or so, and up to an hour ago where a tenant has very
+	// much. Deleted accounts, revoked devices, retired worlds and tombstones don't count.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/tenants/{tenant_id}/usage (the `GetUsage` operationId).
+	GetUsageWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetUsageResponse, error)
 
 	// GetTenantLeaseWithResponse Who may write to a tenant's world, or might at a position
 	//
@@ -21277,6 +22496,8 @@ type ClientWithResponsesInterface interface {
 	DeleteWorldWithResponse(ctx context.Context, worldID WorldID, reqEditors ...RequestEditorFn) (*DeleteWorldResponse, error)
 
 	// GetWorldWithResponse Get a world
+	//
+	// Who its writer is, at which epoch, and how far its journal goes.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -26545,6 +27766,114 @@ func (r CancelTenantDeletionResponse) ContentType() string {
 	return ""
 }
 
+// ExportTenantResponseDefaultHeaders the declared response headers of an HTTP default response for ExportTenant
+type ExportTenantResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ExportTenantResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ExportTenantResponseDefaultHeaders
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ExportTenantResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportTenantResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportTenantResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportTenantResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportTenantResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetExportedBodyResponse200Headers the declared response headers of an HTTP 200 response for GetExportedBody
+type GetExportedBodyResponse200Headers struct {
+	CacheControl string
+	ETag         string
+}
+
+// GetExportedBodyResponseDefaultHeaders the declared response headers of an HTTP default response for GetExportedBody
+type GetExportedBodyResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetExportedBodyResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetExportedBodyResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetExportedBodyResponseDefaultHeaders
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetExportedBodyResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetExportedBodyResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetExportedBodyResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetExportedBodyResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetExportedBodyResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // OpenIdentityResponse200Headers the declared response headers of an HTTP 200 response for OpenIdentity
 type OpenIdentityResponse200Headers struct {
 	ETag string
@@ -26660,6 +27989,177 @@ func (r GetIdentityReportResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetIdentityReportResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// ListIssuersResponseDefaultHeaders the declared response headers of an HTTP default response for ListIssuers
+type ListIssuersResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type ListIssuersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *IssuerPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *ListIssuersResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListIssuersResponse) GetJSON200() *IssuerPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListIssuersResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListIssuersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListIssuersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListIssuersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListIssuersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateIssuerResponse201Headers the declared response headers of an HTTP 201 response for CreateIssuer
+type CreateIssuerResponse201Headers struct {
+	IdempotentReplayed *string
+}
+
+// CreateIssuerResponseDefaultHeaders the declared response headers of an HTTP default response for CreateIssuer
+type CreateIssuerResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type CreateIssuerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Issuer
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers201 the parsed response headers for an HTTP 201 response
+	Headers201 *CreateIssuerResponse201Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *CreateIssuerResponseDefaultHeaders
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateIssuerResponse) GetJSON201() *Issuer {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateIssuerResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateIssuerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateIssuerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateIssuerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateIssuerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// DisableIssuerResponseDefaultHeaders the declared response headers of an HTTP default response for DisableIssuer
+type DisableIssuerResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type DisableIssuerResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *DisableIssuerResponseDefaultHeaders
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DisableIssuerResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DisableIssuerResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DisableIssuerResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DisableIssuerResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DisableIssuerResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -26788,6 +28288,134 @@ func (r SetLegalHoldResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SetLegalHoldResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetLimitsResponse200Headers the declared response headers of an HTTP 200 response for GetLimits
+type GetLimitsResponse200Headers struct {
+	ETag string
+}
+
+// GetLimitsResponseDefaultHeaders the declared response headers of an HTTP default response for GetLimits
+type GetLimitsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetLimitsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Limits
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetLimitsResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetLimitsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetLimitsResponse) GetJSON200() *Limits {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetLimitsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetLimitsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetLimitsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetLimitsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetLimitsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// SetLimitsResponse200Headers the declared response headers of an HTTP 200 response for SetLimits
+type SetLimitsResponse200Headers struct {
+	ETag string
+}
+
+// SetLimitsResponseDefaultHeaders the declared response headers of an HTTP default response for SetLimits
+type SetLimitsResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type SetLimitsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Limits
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetLimitsResponse200Headers
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *SetLimitsResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetLimitsResponse) GetJSON200() *Limits {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SetLimitsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SetLimitsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetLimitsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetLimitsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetLimitsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -28661,6 +30289,63 @@ func (r SuspendTenantResponse) ContentType() string {
 	return ""
 }
 
+// GetUsageResponseDefaultHeaders the declared response headers of an HTTP default response for GetUsage
+type GetUsageResponseDefaultHeaders struct {
+	Allow           *string
+	RetryAfter      *int
+	WWWAuthenticate *string
+}
+
+type GetUsageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Usage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+	// HeadersDefault the parsed response headers for an HTTP default response
+	HeadersDefault *GetUsageResponseDefaultHeaders
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUsageResponse) GetJSON200() *Usage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetUsageResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUsageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUsageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUsageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUsageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetTenantLeaseResponseDefaultHeaders the declared response headers of an HTTP default response for GetTenantLease
 type GetTenantLeaseResponseDefaultHeaders struct {
 	Allow           *string
@@ -29700,7 +31385,9 @@ func (c *ClientWithResponses) LivezWithResponse(ctx context.Context, reqEditors 
 	return ParseLivezResponse(rsp)
 }
 
-// GetOpenapiWithResponse This document
+// GetOpenapiWithResponse Get this document
+//
+// The description of the API, OpenAPI 3.0.3 as JSON, from which clients are generated.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -29714,6 +31401,9 @@ func (c *ClientWithResponses) GetOpenapiWithResponse(ctx context.Context, reqEdi
 }
 
 // ReadyzWithResponse May the process be sent requests?
+//
+// It may once its databases answer and have the schema that it knows. A process that drains may not, and still
+// serves what comes. A failing check that gates nothing is only told.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -29869,6 +31559,8 @@ func (c *ClientWithResponses) DeleteAccountWithResponse(ctx context.Context, acc
 }
 
 // GetAccountWithResponse Get an account
+//
+// With its `ETag`, which a change goes back with. A deleted account is 404.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -30189,6 +31881,8 @@ func (c *ClientWithResponses) ListCollectionsWithResponse(ctx context.Context, p
 
 // GetCollectionWithResponse Get a collection
 //
+// Its profile, the format that its bodies are kept in, and the sequence of its last change.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/collections/{collection} (the `GetCollection` operationId).
@@ -30289,6 +31983,8 @@ func (c *ClientWithResponses) ClaimBatchWithResponse(ctx context.Context, collec
 }
 
 // GetBatchWithResponse Get a batch
+//
+// Its items, with how long each is still claimed and by which generation.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -30882,6 +32578,8 @@ func (c *ClientWithResponses) RevokeDeviceWithResponse(ctx context.Context, devi
 
 // GetDeviceWithResponse Get a device
 //
+// With its `ETag`, which a change goes back with, and its user code, which stays its own.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/devices/{device_id} (the `GetDevice` operationId).
@@ -30964,6 +32662,9 @@ func (c *ClientWithResponses) ListEventsWithResponse(ctx context.Context, params
 }
 
 // GetRecoveryWithResponse How much unfinished work the tenant's directory holds
+//
+// Operations that crashed on their way, or are on it. Whoever meets one behind its deadline finishes it,
+// and the sweep does the rest, so the number goes to zero by itself.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31064,6 +32765,8 @@ func (c *ClientWithResponses) RequestMigrationWithResponse(ctx context.Context, 
 }
 
 // GetMigrationWithResponse See how a migration goes
+//
+// How far it is, and which states it went through.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31224,6 +32927,8 @@ func (c *ClientWithResponses) CreateTokenWithFormdataBodyWithResponse(ctx contex
 
 // RevokeOperatorAPIKeyWithResponse Revoke an operator's API key
 //
+// Within seconds no process takes it, or the tokens that it bought. Revoking it again changes nothing.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /v1/operator-api-keys/{key_id} (the `RevokeOperatorAPIKey` operationId).
@@ -31297,6 +33002,8 @@ func (c *ClientWithResponses) DisableOperatorWithResponse(ctx context.Context, o
 
 // ListOperatorAPIKeysWithResponse List an operator's API keys
 //
+// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/operators/{operator_id}/api-keys (the `ListOperatorAPIKeys` operationId).
@@ -31355,6 +33062,8 @@ func (c *ClientWithResponses) ListQualificationsWithResponse(ctx context.Context
 
 // GetQualificationWithResponse Get a qualification's report
 //
+// What the build was put through, step by step, and how each step went.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/qualifications/{report_hash} (the `GetQualification` operationId).
@@ -31367,6 +33076,8 @@ func (c *ClientWithResponses) GetQualificationWithResponse(ctx context.Context, 
 }
 
 // ListSweepsWithResponse The sweeps' progress
+//
+// How often each sweep and cleanup went round, and when it last did, by database, kind and family.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31396,6 +33107,8 @@ func (c *ClientWithResponses) RunSweepWithResponse(ctx context.Context, kind Swe
 }
 
 // ListTenantsWithResponse List tenants
+//
+// All of them, in whatever state.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31458,6 +33171,8 @@ func (c *ClientWithResponses) DeleteTenantWithResponse(ctx context.Context, tena
 }
 
 // GetTenantWithResponse Get a tenant
+//
+// Its state, its policies, and the `ETag` that a change goes back with.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -31664,6 +33379,58 @@ func (c *ClientWithResponses) CancelTenantDeletionWithResponse(ctx context.Conte
 	return ParseCancelTenantDeletionResponse(rsp)
 }
 
+// ExportTenantWithResponse Export everything that a tenant owns
+//
+// One JSON object a line, `{"kind": "…", "data": {…}}`, for a tenant that is served, suspended
+// or in the grace of its deletion; 409 `tenant_purged` afterwards. Of any length, in little
+// memory; it may take an hour, or as long as the token lives. `{"kind": "end", "data": {}}` is
+// the last line of an export that is whole. One that was cut off goes on with the `cursor` of
+// the last `cursor` line: drop what comes behind that line, and append.
+//
+// The kinds, and what `data` has of each (times as RFC 3339 has them, hashes in hexadecimal):
+//
+//   - `tenant`, `tenant_limits`, `principal`, `api_key` (without its secret), `client`, `issuer`;
+//   - `migration`, `migration_plan`, `migration_transition`, `migration_report`;
+//   - `account`, `email_change` (without its code), `device` (without its codes and tokens),
+//     `account_device`, `event`;
+//   - `world`; `journal_entry`: the `world_id`, and as `entry` the entry as `GET
+//     /v1/worlds/{world_id}/journal` gives it, so that the chain can be verified; `checkpoint`;
+//   - `collection`, `record`; `section`: its `collection`, `key` and `section`, whether it is
+//     `live`, and the `digest` and `length` of its body, which `GET …/export/body` gives;
+//   - `receipt`, `fence`, `batch`, `batch_item`, `snapshot`;
+//   - `cursor` and `end`.
+//
+// What changes while a served tenant is exported is there as it was or as it became. Suspend
+// it first for an export of one time.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/export (the `ExportTenant` operationId).
+func (c *ClientWithResponses) ExportTenantWithResponse(ctx context.Context, tenantID TenantID, params *ExportTenantParams, reqEditors ...RequestEditorFn) (*ExportTenantResponse, error) {
+	rsp, err := c.ExportTenant(ctx, tenantID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportTenantResponse(rsp)
+}
+
+// GetExportedBodyWithResponse Read a body of an export
+//
+// Its exact bytes, verified before the first is sent: the body of that digest, of which a
+// `section` line tells. 409 `body_changed` when the section has another one by now; 503
+// `body_unavailable` when it can't be had.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/export/body (the `GetExportedBody` operationId).
+func (c *ClientWithResponses) GetExportedBodyWithResponse(ctx context.Context, tenantID TenantID, params *GetExportedBodyParams, reqEditors ...RequestEditorFn) (*GetExportedBodyResponse, error) {
+	rsp, err := c.GetExportedBody(ctx, tenantID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetExportedBodyResponse(rsp)
+}
+
 // OpenIdentityWithBodyWithResponse Open the namespace of a tenant that imported
 //
 // For a tenant that began as `importing`, once its report has been looked at. The directory
@@ -31717,6 +33484,91 @@ func (c *ClientWithResponses) GetIdentityReportWithResponse(ctx context.Context,
 	return ParseGetIdentityReportResponse(rsp)
 }
 
+// ListIssuersWithResponse List the issuers that a tenant trusts
+//
+// By id. Disabled ones too.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/issuers (the `ListIssuers` operationId).
+func (c *ClientWithResponses) ListIssuersWithResponse(ctx context.Context, tenantID TenantID, params *ListIssuersParams, reqEditors ...RequestEditorFn) (*ListIssuersResponse, error) {
+	rsp, err := c.ListIssuers(ctx, tenantID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListIssuersResponse(rsp)
+}
+
+// CreateIssuerWithBodyWithResponse Trust an issuer
+//
+// From then on the tenant's operations take, as `Authorization: Bearer`, the tokens (JWT, RFC 7519)
+// that this issuer signs for the audience. They are signed with an asymmetric method by a key of
+// the set at `jwks_uri`, which their `kid` names; they have `sub`, `iat` and `exp`, and live no
+// longer than `max_lifetime_seconds`. Their `scope` or `scp` counts as far as `scopes` go, and
+// never as an operator's. Who calls is the issuer and the subject, whatever else has that name.
+//
+// The keys are fetched when they are needed, over https, without redirects and from public
+// addresses only; a new one is known within ten seconds of the first token that names it, and
+// those that are known are used for an hour while the issuer is down. Then its tokens are 503
+// `issuer_unavailable`.
+//
+// 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
+// trusted with never changes: disable it and make another.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/issuers (the `CreateIssuer` operationId).
+func (c *ClientWithResponses) CreateIssuerWithBodyWithResponse(ctx context.Context, tenantID TenantID, params *CreateIssuerParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateIssuerResponse, error) {
+	rsp, err := c.CreateIssuerWithBody(ctx, tenantID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateIssuerResponse(rsp)
+}
+
+// CreateIssuerWithResponse Trust an issuer
+//
+// From then on the tenant's operations take, as `Authorization: Bearer`, the tokens (JWT, RFC 7519)
+// that this issuer signs for the audience. They are signed with an asymmetric method by a key of
+// the set at `jwks_uri`, which their `kid` names; they have `sub`, `iat` and `exp`, and live no
+// longer than `max_lifetime_seconds`. Their `scope` or `scp` counts as far as `scopes` go, and
+// never as an operator's. Who calls is the issuer and the subject, whatever else has that name.
+//
+// The keys are fetched when they are needed, over https, without redirects and from public
+// addresses only; a new one is known within ten seconds of the first token that names it, and
+// those that are known are used for an hour while the issuer is down. Then its tokens are 503
+// `issuer_unavailable`.
+//
+// 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
+// trusted with never changes: disable it and make another.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/tenants/{tenant_id}/issuers (the `CreateIssuer` operationId).
+func (c *ClientWithResponses) CreateIssuerWithResponse(ctx context.Context, tenantID TenantID, params *CreateIssuerParams, body CreateIssuerJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateIssuerResponse, error) {
+	rsp, err := c.CreateIssuer(ctx, tenantID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateIssuerResponse(rsp)
+}
+
+// DisableIssuerWithResponse Trust an issuer no more, for good
+//
+// Within a second or two, on every process, none of its tokens is accepted, those that were
+// accepted before neither. Harmless to repeat.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/tenants/{tenant_id}/issuers/{issuer_id} (the `DisableIssuer` operationId).
+func (c *ClientWithResponses) DisableIssuerWithResponse(ctx context.Context, tenantID TenantID, issuerID IssuerID, reqEditors ...RequestEditorFn) (*DisableIssuerResponse, error) {
+	rsp, err := c.DisableIssuer(ctx, tenantID, issuerID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDisableIssuerResponse(rsp)
+}
+
 // LiftLegalHoldWithResponse Lift a tenant's legal hold
 //
 // A deletion that waited for it goes on. Harmless to repeat.
@@ -31768,6 +33620,51 @@ func (c *ClientWithResponses) SetLegalHoldWithResponse(ctx context.Context, tena
 	return ParseSetLegalHoldResponse(rsp)
 }
 
+// GetLimitsWithResponse What a tenant may do and have
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/limits (the `GetLimits` operationId).
+func (c *ClientWithResponses) GetLimitsWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetLimitsResponse, error) {
+	rsp, err := c.GetLimits(ctx, tenantID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetLimitsResponse(rsp)
+}
+
+// SetLimitsWithBodyWithResponse Say what a tenant may do and have
+//
+// What the body leaves out is the default from then on. Every process obeys within five
+// seconds. A tenant that has more than a stock's limit keeps it, and gets no more.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/limits (the `SetLimits` operationId).
+func (c *ClientWithResponses) SetLimitsWithBodyWithResponse(ctx context.Context, tenantID TenantID, params *SetLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetLimitsResponse, error) {
+	rsp, err := c.SetLimitsWithBody(ctx, tenantID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetLimitsResponse(rsp)
+}
+
+// SetLimitsWithResponse Say what a tenant may do and have
+//
+// What the body leaves out is the default from then on. Every process obeys within five
+// seconds. A tenant that has more than a stock's limit keeps it, and gets no more.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/tenants/{tenant_id}/limits (the `SetLimits` operationId).
+func (c *ClientWithResponses) SetLimitsWithResponse(ctx context.Context, tenantID TenantID, params *SetLimitsParams, body SetLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*SetLimitsResponse, error) {
+	rsp, err := c.SetLimits(ctx, tenantID, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetLimitsResponse(rsp)
+}
+
 // ListTenantMigrationsWithResponse List a tenant's migrations
 //
 // In the order in which they were asked for, those by an Idempotency-Key behind the others.
@@ -31816,6 +33713,8 @@ func (c *ClientWithResponses) RequestTenantMigrationWithResponse(ctx context.Con
 }
 
 // GetTenantMigrationWithResponse See how a tenant's migration goes
+//
+// As the tenant sees it, with the runs and the reports beside it.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -32464,6 +34363,8 @@ func (c *ClientWithResponses) BeginVerificationWithResponse(ctx context.Context,
 
 // ListPrincipalsWithResponse List a tenant's principals
 //
+// Those who call for it, disabled ones too.
+//
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/principals (the `ListPrincipals` operationId).
@@ -32522,6 +34423,8 @@ func (c *ClientWithResponses) DisablePrincipalWithResponse(ctx context.Context, 
 }
 
 // ListAPIKeysWithResponse List a principal's API keys
+//
+// Without their secrets, which are shown once, when a key is made. Revoked ones stay in the list.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -32582,6 +34485,8 @@ func (c *ClientWithResponses) ResumeTenantWithResponse(ctx context.Context, tena
 }
 
 // GetStorageWithResponse Where a tenant's new collections keep their bodies
+//
+// The record format that new collections begin at. Collections that are there keep theirs until they are migrated.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -32651,6 +34556,22 @@ func (c *ClientWithResponses) SuspendTenantWithResponse(ctx context.Context, ten
 		return nil, err
 	}
 	return ParseSuspendTenantResponse(rsp)
+}
+
+// GetUsageWithResponse What a tenant has
+//
+// As the worker counted it, a minute ago or so, and up to an hour ago where a tenant has very
+// much. Deleted accounts, revoked devices, retired worlds and tombstones don't count.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/tenants/{tenant_id}/usage (the `GetUsage` operationId).
+func (c *ClientWithResponses) GetUsageWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*GetUsageResponse, error) {
+	rsp, err := c.GetUsage(ctx, tenantID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUsageResponse(rsp)
 }
 
 // GetTenantLeaseWithResponse Who may write to a tenant's world, or might at a position
@@ -32780,6 +34701,8 @@ func (c *ClientWithResponses) DeleteWorldWithResponse(ctx context.Context, world
 }
 
 // GetWorldWithResponse Get a world
+//
+// Who its writer is, at which epoch, and how far its journal goes.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -38638,6 +40561,129 @@ func ParseCancelTenantDeletionResponse(rsp *http.Response) (*CancelTenantDeletio
 	return response, nil
 }
 
+// ParseExportTenantResponse parses an HTTP response from a ExportTenantWithResponse call
+func ParseExportTenantResponse(rsp *http.Response) (*ExportTenantResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportTenantResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ExportTenantResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetExportedBodyResponse parses an HTTP response from a GetExportedBodyWithResponse call
+func ParseGetExportedBodyResponse(rsp *http.Response) (*GetExportedBodyResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetExportedBodyResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetExportedBodyResponse200Headers
+		if values := rsp.Header.Values("Cache-Control"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Cache-Control", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.CacheControl = value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers GetExportedBodyResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
 // ParseOpenIdentityResponse parses an HTTP response from a OpenIdentityWithResponse call
 func ParseOpenIdentityResponse(rsp *http.Response) (*OpenIdentityResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -38741,6 +40787,192 @@ func ParseGetIdentityReportResponse(rsp *http.Response) (*GetIdentityReportRespo
 	switch {
 	case true:
 		var headers GetIdentityReportResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListIssuersResponse parses an HTTP response from a ListIssuersWithResponse call
+func ParseListIssuersResponse(rsp *http.Response) (*ListIssuersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListIssuersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest IssuerPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers ListIssuersResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseCreateIssuerResponse parses an HTTP response from a CreateIssuerWithResponse call
+func ParseCreateIssuerResponse(rsp *http.Response) (*CreateIssuerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateIssuerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Issuer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		var headers CreateIssuerResponse201Headers
+		if values := rsp.Header.Values("Idempotent-Replayed"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Idempotent-Replayed", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.IdempotentReplayed = &value
+		}
+		response.Headers201 = &headers
+	case true:
+		var headers CreateIssuerResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseDisableIssuerResponse parses an HTTP response from a DisableIssuerWithResponse call
+func ParseDisableIssuerResponse(rsp *http.Response) (*DisableIssuerResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DisableIssuerResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers DisableIssuerResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -38881,6 +41113,146 @@ func ParseSetLegalHoldResponse(rsp *http.Response) (*SetLegalHoldResponse, error
 		response.Headers200 = &headers
 	case true:
 		var headers SetLegalHoldResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetLimitsResponse parses an HTTP response from a GetLimitsWithResponse call
+func ParseGetLimitsResponse(rsp *http.Response) (*GetLimitsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetLimitsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Limits
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetLimitsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers GetLimitsResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseSetLimitsResponse parses an HTTP response from a SetLimitsWithResponse call
+func ParseSetLimitsResponse(rsp *http.Response) (*SetLimitsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetLimitsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Limits
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetLimitsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
+	case true:
+		var headers SetLimitsResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
@@ -40874,6 +43246,66 @@ func ParseSuspendTenantResponse(rsp *http.Response) (*SuspendTenantResponse, err
 		response.Headers200 = &headers
 	case true:
 		var headers SuspendTenantResponseDefaultHeaders
+		if values := rsp.Header.Values("Allow"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.Allow = &value
+		}
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		if values := rsp.Header.Values("WWW-Authenticate"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "WWW-Authenticate", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.WWWAuthenticate = &value
+		}
+		response.HeadersDefault = &headers
+	}
+
+	return response, nil
+}
+
+// ParseGetUsageResponse parses an HTTP response from a GetUsageWithResponse call
+func ParseGetUsageResponse(rsp *http.Response) (*GetUsageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUsageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Usage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	switch {
+	case true:
+		var headers GetUsageResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {
 			var value string
 			if err := runtime.BindStyledParameterWithOptions("simple", "Allow", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {

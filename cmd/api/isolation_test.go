@@ -56,6 +56,7 @@ func (s *subject) sameForStrangers(t *testing.T, op described, name string) {
 		"change_id":     x.path["change_id"],
 		"device_id":     s.device,
 		"client_id":     x.path["client_id"], // under another tenant's path
+		"issuer_id":     x.path["issuer_id"], // likewise
 		"principal_id":  s.owner.principal,
 		"operator_id":   s.owner.principal, // a tenant's principal is no operator
 		"key_id":        s.onlyKey(t, s.owner),

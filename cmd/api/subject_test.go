@@ -87,6 +87,18 @@ func (s *subject) buyToken(t testing.TB, key string) string {
 	return token.AccessToken
 }
 
+// newIssuer has the owner trust an issuer.
+func (s *subject) newIssuer(t testing.TB, n int64) string {
+	t.Helper()
+	made, err := s.operator(t, s.api).CreateIssuerWithResponse(t.Context(), s.owner.id, nil, holdfast.NewIssuer{
+		Issuer: fmt.Sprintf("https://short-lived-%d.example", n), JwksURI: "https://id.example/certs", Audience: "api", Scopes: []string{"record:read"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.JSON201.ID
+}
+
 // clientID is an API key up to its secret.
 func clientID(key string) string { return key[:len("hf_")+32] }
 
@@ -118,15 +130,17 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		x.header.Set("Authorization", "Bearer "+s.ownerToken)
 	}
 	switch op.operation.OperationID {
-	case "livez", "readyz", "getOpenapi", "getJwks", "getAuthorizationServer", "listSweeps", "getRecovery",
+	case "livez", "readyz", "getOpenapi", "getDocs", "getJwks", "getAuthorizationServer", "listSweeps", "getRecovery",
 		"getAccount", "getDevice", "getTenant", "getIdentityReport", "getStorage", "resumeTenant", "listApiKeys", "getAuditHead":
+	case "getDocsFile":
+		x.path["file"] = "page.css"
 	case "runSweep":
 		x.path["kind"] = "identity"
 	case "listAccounts":
 		x.query = "limit=2&status=active"
 	case "listAccountDevices":
 		x.query = "limit=2&status=approved"
-	case "listTenants", "listPrincipals", "listClients", "listOperators", "listAccountEvents", "listEvents", "listAudit", "listTenantAudit", "listOwnAudit":
+	case "listTenants", "listPrincipals", "listClients", "listOperators", "listAccountEvents", "listEvents", "listAudit", "listTenantAudit", "listOwnAudit", "listIssuers":
 		x.query = "limit=2"
 	case "listOperatorApiKeys":
 		x.path["operator_id"] = s.newOperator(t, n)
@@ -189,6 +203,10 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 		json(`{"record_format":2}`)
 	case "createClient":
 		json(`{"name":"client-$n","scopes":["play","pause"],"verification_uri":"https://example.com/device?lang=en"}`)
+	case "createIssuer":
+		json(`{"issuer":"https://id-$n.example/realms/a","jwks_uri":"https://id-$n.example/realms/a/certs","audience":"api","scopes":["record:read"],"max_lifetime_seconds":600}`)
+	case "disableIssuer":
+		x.path["issuer_id"] = s.newIssuer(t, n)
 	case "disableClient":
 		x.path["client_id"] = s.newClient(t, fmt.Sprint("short-lived-", n))
 	case "suspendTenant":

@@ -1405,6 +1405,13 @@ type DistinctBodies struct {
 // Document An OpenAPI 3.0 document.
 type Document = json.RawMessage
 
+// EffectiveLimit defines model for EffectiveLimit.
+type EffectiveLimit struct {
+	// Default Nobody set it for this tenant.
+	Default bool  `json:"default"`
+	Limit   int64 `json:"limit"`
+}
+
 // EmailChange A pending change of an account's email.
 type EmailChange struct {
 	// Code For the tenant's application to send to the address. It is shown once.
@@ -1476,6 +1483,12 @@ type EventPage struct {
 // ExpectedDigests By section, the digest of its body as the caller knows it, or null for one that isn't live. It
 // holds for the sections that are named; the others may be as they like.
 type ExpectedDigests map[string]*string
+
+// ExportLine A line of a tenant's export.
+type ExportLine struct {
+	Data map[string]interface{} `json:"data"`
+	Kind string                 `json:"kind"`
+}
 
 // ExportPage defines model for ExportPage.
 type ExportPage struct {
@@ -1797,6 +1810,30 @@ type ImportResult struct {
 
 // Included defines model for Included.
 type Included string
+
+// Issuer defines model for Issuer.
+type Issuer struct {
+	Audience   string     `json:"audience"`
+	CreatedAt  time.Time  `json:"created_at"`
+	DisabledAt *time.Time `json:"disabled_at,omitempty"`
+
+	// ID A UUID (RFC 9562) in lower case.
+	//
+	// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+	ID                 ID       `json:"id"`
+	Issuer             string   `json:"issuer"`
+	JwksURI            string   `json:"jwks_uri"`
+	MaxLifetimeSeconds int64    `json:"max_lifetime_seconds"`
+	Scopes             []string `json:"scopes"`
+}
+
+// IssuerPage defines model for IssuerPage.
+type IssuerPage struct {
+	Issuers []Issuer `json:"issuers"`
+
+	// NextCursor Where the next page begins; absent on the last.
+	NextCursor *NextCursor `json:"next_cursor,omitempty"`
+}
 
 // ItemKey 1 to 500 bytes of UTF-8 without NUL, but neither `.` nor `..`. It is never folded or
 // normalized.
@@ -2243,6 +2280,22 @@ type LifecycleRule struct {
 	Enabled    bool     `json:"enabled"`
 	ID         string   `json:"id"`
 	Prefix     string   `json:"prefix"`
+}
+
+// Limits defines model for Limits.
+type Limits struct {
+	Accounts           EffectiveLimit `json:"accounts"`
+	BodyBytes          EffectiveLimit `json:"body_bytes"`
+	ConcurrentRequests EffectiveLimit `json:"concurrent_requests"`
+	Devices            EffectiveLimit `json:"devices"`
+	EntriesPerSecond   EffectiveLimit `json:"entries_per_second"`
+	ImportRows         EffectiveLimit `json:"import_rows"`
+	RequestsPerSecond  EffectiveLimit `json:"requests_per_second"`
+
+	// Revision 1 before anything was set.
+	Revision        int64          `json:"revision"`
+	WaitingRequests EffectiveLimit `json:"waiting_requests"`
+	Worlds          EffectiveLimit `json:"worlds"`
 }
 
 // Liveness defines model for Liveness.
@@ -3004,6 +3057,24 @@ type NewFence struct {
 	//
 	// Example: 12
 	Revision FenceRevision `json:"revision"`
+}
+
+// NewIssuer defines model for NewIssuer.
+type NewIssuer struct {
+	// Audience What its tokens for this API have in `aud`.
+	Audience string `json:"audience"`
+
+	// Issuer What its tokens have as `iss`, to the letter; an https URL.
+	Issuer string `json:"issuer"`
+
+	// JwksURI Where its public keys are; an https URL.
+	JwksURI string `json:"jwks_uri"`
+
+	// MaxLifetimeSeconds How long its tokens may live, from `iat` to `exp`.
+	MaxLifetimeSeconds *int64 `json:"max_lifetime_seconds,omitempty"`
+
+	// Scopes The most that its tokens get.
+	Scopes []string `json:"scopes"`
 }
 
 // NewMigration defines model for NewMigration.
@@ -4162,6 +4233,36 @@ type SetLegalHold struct {
 	Reason string `json:"reason"`
 }
 
+// SetLimits defines model for SetLimits.
+type SetLimits struct {
+	// Accounts Accounts that are not deleted. Over it, and over those below, 403 `quota_exceeded`.
+	Accounts *int64 `json:"accounts,omitempty"`
+
+	// BodyBytes Bytes of live bodies, each as often as it is referred to.
+	BodyBytes *int64 `json:"body_bytes,omitempty"`
+
+	// ConcurrentRequests Requests under way at once, of one server. Those above it wait up to a second for their turn; then 429 `too_many_requests`.
+	ConcurrentRequests *int64 `json:"concurrent_requests,omitempty"`
+
+	// Devices Devices that are not revoked.
+	Devices *int64 `json:"devices,omitempty"`
+
+	// EntriesPerSecond Journal entries appended a second, by one server. Over it 429 `rate_limited`, with Retry-After.
+	EntriesPerSecond *int64 `json:"entries_per_second,omitempty"`
+
+	// ImportRows Lines of one import.
+	ImportRows *int64 `json:"import_rows,omitempty"`
+
+	// RequestsPerSecond Requests a second, of one server. Over it 429 `rate_limited`, with Retry-After.
+	RequestsPerSecond *int64 `json:"requests_per_second,omitempty"`
+
+	// WaitingRequests Requests that wait for others at once, of one server: that stand in line for a lease or follow a journal. Over it 429 `too_many_waiting`.
+	WaitingRequests *int64 `json:"waiting_requests,omitempty"`
+
+	// Worlds Worlds that are not retired.
+	Worlds *int64 `json:"worlds,omitempty"`
+}
+
 // SetStorage defines model for SetStorage.
 type SetStorage struct {
 	// RecordFormat 1 changes nothing, and is refused once it was 2.
@@ -4546,6 +4647,17 @@ type TokenRequest struct {
 // Tombstones The names of the sections that are to be tombstones.
 type Tombstones = []SectionName
 
+// Usage defines model for Usage.
+type Usage struct {
+	Accounts  int64 `json:"accounts"`
+	BodyBytes int64 `json:"body_bytes"`
+
+	// CountedAt When the oldest of the counts was made. Absent while one has never been.
+	CountedAt *time.Time `json:"counted_at,omitempty"`
+	Devices   int64      `json:"devices"`
+	Worlds    int64      `json:"worlds"`
+}
+
 // UserCodeCount How many user codes devices have.
 type UserCodeCount struct {
 	Live int64 `json:"live"`
@@ -4808,6 +4920,9 @@ type DeferredID = string
 // Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
 type DeviceID = ID
 
+// DocsIfNoneMatch defines model for DocsIfNoneMatch.
+type DocsIfNoneMatch = string
+
 // EnvelopeHash defines model for EnvelopeHash.
 type EnvelopeHash = string
 
@@ -4819,6 +4934,11 @@ type IfMatch = string
 
 // IncludeBodies defines model for IncludeBodies.
 type IncludeBodies = Included
+
+// IssuerID A UUID (RFC 9562) in lower case.
+//
+// Example: 01935d2c-7b54-7c8e-9d0a-3b6f1c2d4e5f
+type IssuerID = ID
 
 // KeyID A UUID (RFC 9562) in lower case.
 //
@@ -4873,6 +4993,18 @@ type TenantID = ID
 //
 // Example: 2.wVJ5Yy0mB0m3zqk4c1F6dJ8Zy7xkq0o2vG3n5T9rX1s
 type WritersLease = HoldfastLease
+
+// GetDocsParams defines parameters for GetDocs.
+type GetDocsParams struct {
+	// IfNoneMatch ETags of what the caller has. One of them is 304.
+	IfNoneMatch *DocsIfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// GetDocsFileParams defines parameters for GetDocsFile.
+type GetDocsFileParams struct {
+	// IfNoneMatch ETags of what the caller has. One of them is 304.
+	IfNoneMatch *DocsIfNoneMatch `json:"If-None-Match,omitempty"`
+}
 
 // ListAccountsParams defines parameters for ListAccounts.
 type ListAccountsParams struct {
@@ -5286,6 +5418,43 @@ type CreateClientParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ExportTenantParams defines parameters for ExportTenant.
+type ExportTenantParams struct {
+	// Cursor Of the last `cursor` line that was received, to go on from. Without it, the beginning.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// GetExportedBodyParams defines parameters for GetExportedBody.
+type GetExportedBodyParams struct {
+	Collection string `form:"collection" json:"collection"`
+	Key        string `form:"key" json:"key"`
+	Section    string `form:"section" json:"section"`
+	Digest     string `form:"digest" json:"digest"`
+}
+
+// ListIssuersParams defines parameters for ListIssuers.
+type ListIssuersParams struct {
+	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before, with the same filters. Another is 422 `cursor_invalid`.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateIssuerParams defines parameters for CreateIssuer.
+type CreateIssuerParams struct {
+	// IdempotencyKey Makes the request safe to repeat: 1 to 255 visible ASCII characters, fresh for each thing
+	// to create. It lives as long as what it made.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SetLimitsParams defines parameters for SetLimits.
+type SetLimitsParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListTenantMigrationsParams defines parameters for ListTenantMigrations.
 type ListTenantMigrationsParams struct {
 	// Limit How many at most, 1 to 200; what lies outside is moved to the nearest bound. What is no integer of 64 bits is 422.
@@ -5506,8 +5675,14 @@ type CreateClientJSONRequestBody = NewPublicClient
 // OpenIdentityJSONRequestBody defines body for OpenIdentity for application/json ContentType.
 type OpenIdentityJSONRequestBody = OpenIdentity
 
+// CreateIssuerJSONRequestBody defines body for CreateIssuer for application/json ContentType.
+type CreateIssuerJSONRequestBody = NewIssuer
+
 // SetLegalHoldJSONRequestBody defines body for SetLegalHold for application/json ContentType.
 type SetLegalHoldJSONRequestBody = SetLegalHold
+
+// SetLimitsJSONRequestBody defines body for SetLimits for application/json ContentType.
+type SetLimitsJSONRequestBody = SetLimits
 
 // RequestTenantMigrationJSONRequestBody defines body for RequestTenantMigration for application/json ContentType.
 type RequestTenantMigrationJSONRequestBody = NewTenantMigration
@@ -5661,10 +5836,16 @@ type ServerInterface interface {
 	// GetAuthorizationServer Where the OAuth endpoints are, and what they can do
 	// (GET /.well-known/oauth-authorization-server)
 	GetAuthorizationServer(ctx echo.Context) error
+	// GetDocs Read about this API
+	// (GET /docs)
+	GetDocs(ctx echo.Context, params GetDocsParams) error
+	// GetDocsFile Load a part of the page
+	// (GET /docs/{file})
+	GetDocsFile(ctx echo.Context, file string, params GetDocsFileParams) error
 	// Livez Is the process alive?
 	// (GET /livez)
 	Livez(ctx echo.Context) error
-	// GetOpenapi This document
+	// GetOpenapi Get this document
 	// (GET /openapi.json)
 	GetOpenapi(ctx echo.Context) error
 	// Readyz May the process be sent requests?
@@ -5901,18 +6082,39 @@ type ServerInterface interface {
 	// CancelTenantDeletion Call a tenant's deletion off
 	// (POST /v1/tenants/{tenant_id}/deletion/cancel)
 	CancelTenantDeletion(ctx echo.Context, tenantID TenantID) error
+	// ExportTenant Export everything that a tenant owns
+	// (GET /v1/tenants/{tenant_id}/export)
+	ExportTenant(ctx echo.Context, tenantID TenantID, params ExportTenantParams) error
+	// GetExportedBody Read a body of an export
+	// (GET /v1/tenants/{tenant_id}/export/body)
+	GetExportedBody(ctx echo.Context, tenantID TenantID, params GetExportedBodyParams) error
 	// OpenIdentity Open the namespace of a tenant that imported
 	// (POST /v1/tenants/{tenant_id}/identity/open)
 	OpenIdentity(ctx echo.Context, tenantID TenantID) error
 	// GetIdentityReport Verify a tenant's directory
 	// (GET /v1/tenants/{tenant_id}/identity/report)
 	GetIdentityReport(ctx echo.Context, tenantID TenantID) error
+	// ListIssuers List the issuers that a tenant trusts
+	// (GET /v1/tenants/{tenant_id}/issuers)
+	ListIssuers(ctx echo.Context, tenantID TenantID, params ListIssuersParams) error
+	// CreateIssuer Trust an issuer
+	// (POST /v1/tenants/{tenant_id}/issuers)
+	CreateIssuer(ctx echo.Context, tenantID TenantID, params CreateIssuerParams) error
+	// DisableIssuer Trust an issuer no more, for good
+	// (DELETE /v1/tenants/{tenant_id}/issuers/{issuer_id})
+	DisableIssuer(ctx echo.Context, tenantID TenantID, issuerID IssuerID) error
 	// LiftLegalHold Lift a tenant's legal hold
 	// (DELETE /v1/tenants/{tenant_id}/legal-hold)
 	LiftLegalHold(ctx echo.Context, tenantID TenantID) error
 	// SetLegalHold Set a legal hold on a tenant
 	// (PUT /v1/tenants/{tenant_id}/legal-hold)
 	SetLegalHold(ctx echo.Context, tenantID TenantID) error
+	// GetLimits What a tenant may do and have
+	// (GET /v1/tenants/{tenant_id}/limits)
+	GetLimits(ctx echo.Context, tenantID TenantID) error
+	// SetLimits Say what a tenant may do and have
+	// (PUT /v1/tenants/{tenant_id}/limits)
+	SetLimits(ctx echo.Context, tenantID TenantID, params SetLimitsParams) error
 	// ListTenantMigrations List a tenant's migrations
 	// (GET /v1/tenants/{tenant_id}/migrations)
 	ListTenantMigrations(ctx echo.Context, tenantID TenantID, params ListTenantMigrationsParams) error
@@ -6009,6 +6211,9 @@ type ServerInterface interface {
 	// SuspendTenant Suspend a tenant
 	// (POST /v1/tenants/{tenant_id}/suspend)
 	SuspendTenant(ctx echo.Context, tenantID TenantID) error
+	// GetUsage What a tenant has
+	// (GET /v1/tenants/{tenant_id}/usage)
+	GetUsage(ctx echo.Context, tenantID TenantID) error
 	// GetTenantLease Who may write to a tenant's world, or might at a position
 	// (GET /v1/tenants/{tenant_id}/worlds/{world_id}/lease)
 	GetTenantLease(ctx echo.Context, tenantID TenantID, worldID WorldID, params GetTenantLeaseParams) error
@@ -6094,6 +6299,71 @@ func (w *ServerInterfaceWrapper) GetAuthorizationServer(ctx echo.Context) error 
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.GetAuthorizationServer(ctx)
+	return err
+}
+
+// GetDocs converts echo context to params.
+func (w *ServerInterfaceWrapper) GetDocs(ctx echo.Context) error {
+	var err error
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetDocsParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch DocsIfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-None-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-None-Match: %s", err))
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetDocs(ctx, params)
+	return err
+}
+
+// GetDocsFile converts echo context to params.
+func (w *ServerInterfaceWrapper) GetDocsFile(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "file" -------------
+	var file string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "file", ctx.Param("file"), &file, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter file: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetDocsFileParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch DocsIfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-None-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-None-Match: %s", err))
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetDocsFile(ctx, file, params)
 	return err
 }
 
@@ -8265,6 +8535,77 @@ func (w *ServerInterfaceWrapper) CancelTenantDeletion(ctx echo.Context) error {
 	return err
 }
 
+// ExportTenant converts echo context to params.
+func (w *ServerInterfaceWrapper) ExportTenant(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ExportTenantParams
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ExportTenant(ctx, tenantID, params)
+	return err
+}
+
+// GetExportedBody converts echo context to params.
+func (w *ServerInterfaceWrapper) GetExportedBody(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetExportedBodyParams
+	// ------------- Required query parameter "collection" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "collection", ctx.QueryParams(), &params.Collection, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter collection: %s", err))
+	}
+
+	// ------------- Required query parameter "key" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "key", ctx.QueryParams(), &params.Key, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter key: %s", err))
+	}
+
+	// ------------- Required query parameter "section" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "section", ctx.QueryParams(), &params.Section, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter section: %s", err))
+	}
+
+	// ------------- Required query parameter "digest" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "digest", ctx.QueryParams(), &params.Digest, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter digest: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetExportedBody(ctx, tenantID, params)
+	return err
+}
+
 // OpenIdentity converts echo context to params.
 func (w *ServerInterfaceWrapper) OpenIdentity(ctx echo.Context) error {
 	var err error
@@ -8297,6 +8638,98 @@ func (w *ServerInterfaceWrapper) GetIdentityReport(ctx echo.Context) error {
 	return err
 }
 
+// ListIssuers converts echo context to params.
+func (w *ServerInterfaceWrapper) ListIssuers(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListIssuersParams
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", ctx.QueryParams(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter limit: %s", err))
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", ctx.QueryParams(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter cursor: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.ListIssuers(ctx, tenantID, params)
+	return err
+}
+
+// CreateIssuer converts echo context to params.
+func (w *ServerInterfaceWrapper) CreateIssuer(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateIssuerParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for Idempotency-Key, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter Idempotency-Key: %s", err))
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.CreateIssuer(ctx, tenantID, params)
+	return err
+}
+
+// DisableIssuer converts echo context to params.
+func (w *ServerInterfaceWrapper) DisableIssuer(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// ------------- Path parameter "issuer_id" -------------
+	var issuerID IssuerID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "issuer_id", ctx.Param("issuer_id"), &issuerID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter issuer_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.DisableIssuer(ctx, tenantID, issuerID)
+	return err
+}
+
 // LiftLegalHold converts echo context to params.
 func (w *ServerInterfaceWrapper) LiftLegalHold(ctx echo.Context) error {
 	var err error
@@ -8326,6 +8759,58 @@ func (w *ServerInterfaceWrapper) SetLegalHold(ctx echo.Context) error {
 
 	// Invoke the callback with all the unmarshaled arguments
 	err = w.Handler.SetLegalHold(ctx, tenantID)
+	return err
+}
+
+// GetLimits converts echo context to params.
+func (w *ServerInterfaceWrapper) GetLimits(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetLimits(ctx, tenantID)
+	return err
+}
+
+// SetLimits converts echo context to params.
+func (w *ServerInterfaceWrapper) SetLimits(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetLimitsParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.SetLimits(ctx, tenantID, params)
 	return err
 }
 
@@ -9181,6 +9666,22 @@ func (w *ServerInterfaceWrapper) SuspendTenant(ctx echo.Context) error {
 	return err
 }
 
+// GetUsage converts echo context to params.
+func (w *ServerInterfaceWrapper) GetUsage(ctx echo.Context) error {
+	var err error
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", ctx.Param("tenant_id"), &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "uuid", ValueIsUnescaped: ctx.Request().URL.RawPath == ""})
+	if err != nil {
+		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
+	}
+
+	// Invoke the callback with all the unmarshaled arguments
+	err = w.Handler.GetUsage(ctx, tenantID)
+	return err
+}
+
 // GetTenantLease converts echo context to params.
 func (w *ServerInterfaceWrapper) GetTenantLease(ctx echo.Context) error {
 	var err error
@@ -9703,6 +10204,8 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/.well-known/holdfast-checkpoint-keys.json", wrapper.GetCheckpointKeys, options.OperationMiddlewares["getCheckpointKeys"]...)
 	router.GET(options.BaseURL+"/.well-known/jwks.json", wrapper.GetJwks, options.OperationMiddlewares["getJwks"]...)
 	router.GET(options.BaseURL+"/.well-known/oauth-authorization-server", wrapper.GetAuthorizationServer, options.OperationMiddlewares["getAuthorizationServer"]...)
+	router.GET(options.BaseURL+"/docs", wrapper.GetDocs, options.OperationMiddlewares["getDocs"]...)
+	router.GET(options.BaseURL+"/docs/:file", wrapper.GetDocsFile, options.OperationMiddlewares["getDocsFile"]...)
 	router.GET(options.BaseURL+"/livez", wrapper.Livez, options.OperationMiddlewares["livez"]...)
 	router.GET(options.BaseURL+"/openapi.json", wrapper.GetOpenapi, options.OperationMiddlewares["getOpenapi"]...)
 	router.GET(options.BaseURL+"/readyz", wrapper.Readyz, options.OperationMiddlewares["readyz"]...)
@@ -9783,10 +10286,17 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/deletion", wrapper.GetTenantDeletion, options.OperationMiddlewares["getTenantDeletion"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/deletion/approve", wrapper.ApproveTenantDeletion, options.OperationMiddlewares["approveTenantDeletion"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/deletion/cancel", wrapper.CancelTenantDeletion, options.OperationMiddlewares["cancelTenantDeletion"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/export", wrapper.ExportTenant, options.OperationMiddlewares["exportTenant"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/export/body", wrapper.GetExportedBody, options.OperationMiddlewares["getExportedBody"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/identity/open", wrapper.OpenIdentity, options.OperationMiddlewares["openIdentity"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/identity/report", wrapper.GetIdentityReport, options.OperationMiddlewares["getIdentityReport"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/issuers", wrapper.ListIssuers, options.OperationMiddlewares["listIssuers"]...)
+	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/issuers", wrapper.CreateIssuer, options.OperationMiddlewares["createIssuer"]...)
+	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/issuers/:issuer_id", wrapper.DisableIssuer, options.OperationMiddlewares["disableIssuer"]...)
 	router.DELETE(options.BaseURL+"/v1/tenants/:tenant_id/legal-hold", wrapper.LiftLegalHold, options.OperationMiddlewares["liftLegalHold"]...)
 	router.PUT(options.BaseURL+"/v1/tenants/:tenant_id/legal-hold", wrapper.SetLegalHold, options.OperationMiddlewares["setLegalHold"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/limits", wrapper.GetLimits, options.OperationMiddlewares["getLimits"]...)
+	router.PUT(options.BaseURL+"/v1/tenants/:tenant_id/limits", wrapper.SetLimits, options.OperationMiddlewares["setLimits"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/migrations", wrapper.ListTenantMigrations, options.OperationMiddlewares["listTenantMigrations"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/migrations", wrapper.RequestTenantMigration, options.OperationMiddlewares["requestTenantMigration"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/migrations/:migration_id", wrapper.GetTenantMigration, options.OperationMiddlewares["getTenantMigration"]...)
@@ -9819,6 +10329,7 @@ func RegisterHandlersWithOptions(router EchoRouter, si ServerInterface, options 
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/storage", wrapper.GetStorage, options.OperationMiddlewares["getStorage"]...)
 	router.PUT(options.BaseURL+"/v1/tenants/:tenant_id/storage", wrapper.SetStorage, options.OperationMiddlewares["setStorage"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/suspend", wrapper.SuspendTenant, options.OperationMiddlewares["suspendTenant"]...)
+	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/usage", wrapper.GetUsage, options.OperationMiddlewares["getUsage"]...)
 	router.GET(options.BaseURL+"/v1/tenants/:tenant_id/worlds/:world_id/lease", wrapper.GetTenantLease, options.OperationMiddlewares["getTenantLease"]...)
 	router.POST(options.BaseURL+"/v1/tenants/:tenant_id/worlds/:world_id/lease/revoke", wrapper.RevokeTenantLease, options.OperationMiddlewares["revokeTenantLease"]...)
 	router.GET(options.BaseURL+"/v1/worlds", wrapper.ListWorlds, options.OperationMiddlewares["listWorlds"]...)
@@ -10008,6 +10519,179 @@ type GetAuthorizationServerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetAuthorizationServerdefaultApplicationProblemPlusJSONResponse) VisitGetAuthorizationServerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDocsRequestObject struct {
+	Params GetDocsParams
+}
+
+type GetDocsResponseObject interface {
+	VisitGetDocsResponse(w http.ResponseWriter) error
+}
+
+type GetDocs200ResponseHeaders struct {
+	ETag string
+}
+
+type GetDocs200TextHTMLResponse struct {
+	Body          io.Reader
+	Headers       GetDocs200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetDocs200TextHTMLResponse) VisitGetDocsResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/html")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetDocs304ResponseHeaders struct {
+	ETag string
+}
+
+type GetDocs304Response struct {
+	Headers GetDocs304ResponseHeaders
+}
+
+func (response GetDocs304Response) VisitGetDocsResponse(w http.ResponseWriter) error {
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(304)
+	return nil
+}
+
+type GetDocsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetDocsdefaultApplicationProblemPlusJSONResponse) VisitGetDocsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetDocsFileRequestObject struct {
+	File   string `json:"file"`
+	Params GetDocsFileParams
+}
+
+type GetDocsFileResponseObject interface {
+	VisitGetDocsFileResponse(w http.ResponseWriter) error
+}
+
+type GetDocsFile200ResponseHeaders struct {
+	ETag string
+}
+
+type GetDocsFile200TextCSSResponse struct {
+	Body          io.Reader
+	Headers       GetDocsFile200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetDocsFile200TextCSSResponse) VisitGetDocsFileResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/css")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetDocsFile200TextJavascriptResponse struct {
+	Body          io.Reader
+	Headers       GetDocsFile200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetDocsFile200TextJavascriptResponse) VisitGetDocsFileResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/javascript")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetDocsFile304ResponseHeaders struct {
+	ETag string
+}
+
+type GetDocsFile304Response struct {
+	Headers GetDocsFile304ResponseHeaders
+}
+
+func (response GetDocsFile304Response) VisitGetDocsFileResponse(w http.ResponseWriter) error {
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(304)
+	return nil
+}
+
+type GetDocsFiledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetDocsFiledefaultApplicationProblemPlusJSONResponse) VisitGetDocsFileResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -14700,6 +15384,149 @@ func (response CancelTenantDeletiondefaultApplicationProblemPlusJSONResponse) Vi
 	return err
 }
 
+type ExportTenantRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Params   ExportTenantParams
+}
+
+type ExportTenantResponseObject interface {
+	VisitExportTenantResponse(w http.ResponseWriter) error
+}
+
+type ExportTenant200ApplicationXNdjsonResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ExportTenant200ApplicationXNdjsonResponse) VisitExportTenantResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type ExportTenantdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ExportTenantdefaultApplicationProblemPlusJSONResponse) VisitExportTenantResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetExportedBodyRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Params   GetExportedBodyParams
+}
+
+type GetExportedBodyResponseObject interface {
+	VisitGetExportedBodyResponse(w http.ResponseWriter) error
+}
+
+type GetExportedBody200ResponseHeaders struct {
+	CacheControl string
+	ETag         string
+}
+
+type GetExportedBody200ApplicationOctetStreamResponse struct {
+	Body          io.Reader
+	Headers       GetExportedBody200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetExportedBody200ApplicationOctetStreamResponse) VisitGetExportedBodyResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.Header().Set("Cache-Control", fmt.Sprint(response.Headers.CacheControl))
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetExportedBodydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetExportedBodydefaultApplicationProblemPlusJSONResponse) VisitGetExportedBodyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type OpenIdentityRequestObject struct {
 	TenantID TenantID `json:"tenant_id"`
 	Body     *OpenIdentityJSONRequestBody
@@ -14787,6 +15614,161 @@ type GetIdentityReportdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetIdentityReportdefaultApplicationProblemPlusJSONResponse) VisitGetIdentityReportResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListIssuersRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Params   ListIssuersParams
+}
+
+type ListIssuersResponseObject interface {
+	VisitListIssuersResponse(w http.ResponseWriter) error
+}
+
+type ListIssuers200JSONResponse IssuerPage
+
+func (response ListIssuers200JSONResponse) VisitListIssuersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListIssuersdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response ListIssuersdefaultApplicationProblemPlusJSONResponse) VisitListIssuersResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateIssuerRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Params   CreateIssuerParams
+	Body     *CreateIssuerJSONRequestBody
+}
+
+type CreateIssuerResponseObject interface {
+	VisitCreateIssuerResponse(w http.ResponseWriter) error
+}
+
+type CreateIssuer201ResponseHeaders struct {
+	IdempotentReplayed *string
+}
+
+type CreateIssuer201JSONResponse struct {
+	Body    Issuer
+	Headers CreateIssuer201ResponseHeaders
+}
+
+func (response CreateIssuer201JSONResponse) VisitCreateIssuerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.IdempotentReplayed != nil {
+		w.Header().Set("Idempotent-Replayed", fmt.Sprint(*response.Headers.IdempotentReplayed))
+	}
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateIssuerdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response CreateIssuerdefaultApplicationProblemPlusJSONResponse) VisitCreateIssuerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DisableIssuerRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	IssuerID IssuerID `json:"issuer_id"`
+}
+
+type DisableIssuerResponseObject interface {
+	VisitDisableIssuerResponse(w http.ResponseWriter) error
+}
+
+type DisableIssuer204Response struct {
+}
+
+func (response DisableIssuer204Response) VisitDisableIssuerResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type DisableIssuerdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response DisableIssuerdefaultApplicationProblemPlusJSONResponse) VisitDisableIssuerResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -14902,6 +15884,122 @@ type SetLegalHolddefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SetLegalHolddefaultApplicationProblemPlusJSONResponse) VisitSetLegalHoldResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLimitsRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+}
+
+type GetLimitsResponseObject interface {
+	VisitGetLimitsResponse(w http.ResponseWriter) error
+}
+
+type GetLimits200ResponseHeaders struct {
+	ETag string
+}
+
+type GetLimits200JSONResponse struct {
+	Body    Limits
+	Headers GetLimits200ResponseHeaders
+}
+
+func (response GetLimits200JSONResponse) VisitGetLimitsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLimitsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetLimitsdefaultApplicationProblemPlusJSONResponse) VisitGetLimitsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetLimitsRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+	Params   SetLimitsParams
+	Body     *SetLimitsJSONRequestBody
+}
+
+type SetLimitsResponseObject interface {
+	VisitSetLimitsResponse(w http.ResponseWriter) error
+}
+
+type SetLimits200ResponseHeaders struct {
+	ETag string
+}
+
+type SetLimits200JSONResponse struct {
+	Body    Limits
+	Headers SetLimits200ResponseHeaders
+}
+
+func (response SetLimits200JSONResponse) VisitSetLimitsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetLimitsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response SetLimitsdefaultApplicationProblemPlusJSONResponse) VisitSetLimitsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -16601,6 +17699,55 @@ func (response SuspendTenantdefaultApplicationProblemPlusJSONResponse) VisitSusp
 	return err
 }
 
+type GetUsageRequestObject struct {
+	TenantID TenantID `json:"tenant_id"`
+}
+
+type GetUsageResponseObject interface {
+	VisitGetUsageResponse(w http.ResponseWriter) error
+}
+
+type GetUsage200JSONResponse Usage
+
+func (response GetUsage200JSONResponse) VisitGetUsageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetUsagedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	Headers    ProblemResponseHeaders
+	StatusCode int
+}
+
+func (response GetUsagedefaultApplicationProblemPlusJSONResponse) VisitGetUsageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.Allow != nil {
+		w.Header().Set("Allow", fmt.Sprint(*response.Headers.Allow))
+	}
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	if response.Headers.WWWAuthenticate != nil {
+		w.Header().Set("WWW-Authenticate", fmt.Sprint(*response.Headers.WWWAuthenticate))
+	}
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetTenantLeaseRequestObject struct {
 	TenantID TenantID `json:"tenant_id"`
 	WorldID  WorldID  `json:"world_id"`
@@ -17599,10 +18746,16 @@ type StrictServerInterface interface {
 	// GetAuthorizationServer Where the OAuth endpoints are, and what they can do
 	// (GET /.well-known/oauth-authorization-server)
 	GetAuthorizationServer(ctx context.Context, request GetAuthorizationServerRequestObject) (GetAuthorizationServerResponseObject, error)
+	// GetDocs Read about this API
+	// (GET /docs)
+	GetDocs(ctx context.Context, request GetDocsRequestObject) (GetDocsResponseObject, error)
+	// GetDocsFile Load a part of the page
+	// (GET /docs/{file})
+	GetDocsFile(ctx context.Context, request GetDocsFileRequestObject) (GetDocsFileResponseObject, error)
 	// Livez Is the process alive?
 	// (GET /livez)
 	Livez(ctx context.Context, request LivezRequestObject) (LivezResponseObject, error)
-	// GetOpenapi This document
+	// GetOpenapi Get this document
 	// (GET /openapi.json)
 	GetOpenapi(ctx context.Context, request GetOpenapiRequestObject) (GetOpenapiResponseObject, error)
 	// Readyz May the process be sent requests?
@@ -17839,18 +18992,39 @@ type StrictServerInterface interface {
 	// CancelTenantDeletion Call a tenant's deletion off
 	// (POST /v1/tenants/{tenant_id}/deletion/cancel)
 	CancelTenantDeletion(ctx context.Context, request CancelTenantDeletionRequestObject) (CancelTenantDeletionResponseObject, error)
+	// ExportTenant Export everything that a tenant owns
+	// (GET /v1/tenants/{tenant_id}/export)
+	ExportTenant(ctx context.Context, request ExportTenantRequestObject) (ExportTenantResponseObject, error)
+	// GetExportedBody Read a body of an export
+	// (GET /v1/tenants/{tenant_id}/export/body)
+	GetExportedBody(ctx context.Context, request GetExportedBodyRequestObject) (GetExportedBodyResponseObject, error)
 	// OpenIdentity Open the namespace of a tenant that imported
 	// (POST /v1/tenants/{tenant_id}/identity/open)
 	OpenIdentity(ctx context.Context, request OpenIdentityRequestObject) (OpenIdentityResponseObject, error)
 	// GetIdentityReport Verify a tenant's directory
 	// (GET /v1/tenants/{tenant_id}/identity/report)
 	GetIdentityReport(ctx context.Context, request GetIdentityReportRequestObject) (GetIdentityReportResponseObject, error)
+	// ListIssuers List the issuers that a tenant trusts
+	// (GET /v1/tenants/{tenant_id}/issuers)
+	ListIssuers(ctx context.Context, request ListIssuersRequestObject) (ListIssuersResponseObject, error)
+	// CreateIssuer Trust an issuer
+	// (POST /v1/tenants/{tenant_id}/issuers)
+	CreateIssuer(ctx context.Context, request CreateIssuerRequestObject) (CreateIssuerResponseObject, error)
+	// DisableIssuer Trust an issuer no more, for good
+	// (DELETE /v1/tenants/{tenant_id}/issuers/{issuer_id})
+	DisableIssuer(ctx context.Context, request DisableIssuerRequestObject) (DisableIssuerResponseObject, error)
 	// LiftLegalHold Lift a tenant's legal hold
 	// (DELETE /v1/tenants/{tenant_id}/legal-hold)
 	LiftLegalHold(ctx context.Context, request LiftLegalHoldRequestObject) (LiftLegalHoldResponseObject, error)
 	// SetLegalHold Set a legal hold on a tenant
 	// (PUT /v1/tenants/{tenant_id}/legal-hold)
 	SetLegalHold(ctx context.Context, request SetLegalHoldRequestObject) (SetLegalHoldResponseObject, error)
+	// GetLimits What a tenant may do and have
+	// (GET /v1/tenants/{tenant_id}/limits)
+	GetLimits(ctx context.Context, request GetLimitsRequestObject) (GetLimitsResponseObject, error)
+	// SetLimits Say what a tenant may do and have
+	// (PUT /v1/tenants/{tenant_id}/limits)
+	SetLimits(ctx context.Context, request SetLimitsRequestObject) (SetLimitsResponseObject, error)
 	// ListTenantMigrations List a tenant's migrations
 	// (GET /v1/tenants/{tenant_id}/migrations)
 	ListTenantMigrations(ctx context.Context, request ListTenantMigrationsRequestObject) (ListTenantMigrationsResponseObject, error)
@@ -17947,6 +19121,9 @@ type StrictServerInterface interface {
 	// SuspendTenant Suspend a tenant
 	// (POST /v1/tenants/{tenant_id}/suspend)
 	SuspendTenant(ctx context.Context, request SuspendTenantRequestObject) (SuspendTenantResponseObject, error)
+	// GetUsage What a tenant has
+	// (GET /v1/tenants/{tenant_id}/usage)
+	GetUsage(ctx context.Context, request GetUsageRequestObject) (GetUsageResponseObject, error)
 	// GetTenantLease Who may write to a tenant's world, or might at a position
 	// (GET /v1/tenants/{tenant_id}/worlds/{world_id}/lease)
 	GetTenantLease(ctx context.Context, request GetTenantLeaseRequestObject) (GetTenantLeaseResponseObject, error)
@@ -18078,6 +19255,57 @@ func (sh *strictHandler) GetAuthorizationServer(ctx echo.Context) error {
 		return err
 	} else if validResponse, ok := response.(GetAuthorizationServerResponseObject); ok {
 		return validResponse.VisitGetAuthorizationServerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetDocs operation middleware
+func (sh *strictHandler) GetDocs(ctx echo.Context, params GetDocsParams) error {
+	var request GetDocsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetDocs(ctx.Request().Context(), request.(GetDocsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetDocs")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetDocsResponseObject); ok {
+		return validResponse.VisitGetDocsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetDocsFile operation middleware
+func (sh *strictHandler) GetDocsFile(ctx echo.Context, file string, params GetDocsFileParams) error {
+	var request GetDocsFileRequestObject
+
+	request.File = file
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetDocsFile(ctx.Request().Context(), request.(GetDocsFileRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetDocsFile")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetDocsFileResponseObject); ok {
+		return validResponse.VisitGetDocsFileResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -20767,6 +21995,58 @@ func (sh *strictHandler) CancelTenantDeletion(ctx echo.Context, tenantID TenantI
 	return nil
 }
 
+// ExportTenant operation middleware
+func (sh *strictHandler) ExportTenant(ctx echo.Context, tenantID TenantID, params ExportTenantParams) error {
+	var request ExportTenantRequestObject
+
+	request.TenantID = tenantID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ExportTenant(ctx.Request().Context(), request.(ExportTenantRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ExportTenant")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ExportTenantResponseObject); ok {
+		return validResponse.VisitExportTenantResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetExportedBody operation middleware
+func (sh *strictHandler) GetExportedBody(ctx echo.Context, tenantID TenantID, params GetExportedBodyParams) error {
+	var request GetExportedBodyRequestObject
+
+	request.TenantID = tenantID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetExportedBody(ctx.Request().Context(), request.(GetExportedBodyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetExportedBody")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetExportedBodyResponseObject); ok {
+		return validResponse.VisitGetExportedBodyResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // OpenIdentity operation middleware
 func (sh *strictHandler) OpenIdentity(ctx echo.Context, tenantID TenantID) error {
 	var request OpenIdentityRequestObject
@@ -20840,6 +22120,107 @@ func (sh *strictHandler) GetIdentityReport(ctx echo.Context, tenantID TenantID) 
 	return nil
 }
 
+// ListIssuers operation middleware
+func (sh *strictHandler) ListIssuers(ctx echo.Context, tenantID TenantID, params ListIssuersParams) error {
+	var request ListIssuersRequestObject
+
+	request.TenantID = tenantID
+	request.Params = params
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListIssuers(ctx.Request().Context(), request.(ListIssuersRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListIssuers")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(ListIssuersResponseObject); ok {
+		return validResponse.VisitListIssuersResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// CreateIssuer operation middleware
+func (sh *strictHandler) CreateIssuer(ctx echo.Context, tenantID TenantID, params CreateIssuerParams) error {
+	var request CreateIssuerRequestObject
+
+	request.TenantID = tenantID
+	request.Params = params
+
+	var body CreateIssuerJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateIssuer(ctx.Request().Context(), request.(CreateIssuerRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateIssuer")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(CreateIssuerResponseObject); ok {
+		return validResponse.VisitCreateIssuerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// DisableIssuer operation middleware
+func (sh *strictHandler) DisableIssuer(ctx echo.Context, tenantID TenantID, issuerID IssuerID) error {
+	var request DisableIssuerRequestObject
+
+	request.TenantID = tenantID
+	request.IssuerID = issuerID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DisableIssuer(ctx.Request().Context(), request.(DisableIssuerRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DisableIssuer")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(DisableIssuerResponseObject); ok {
+		return validResponse.VisitDisableIssuerResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
 // LiftLegalHold operation middleware
 func (sh *strictHandler) LiftLegalHold(ctx echo.Context, tenantID TenantID) error {
 	var request LiftLegalHoldRequestObject
@@ -20907,6 +22288,80 @@ func (sh *strictHandler) SetLegalHold(ctx echo.Context, tenantID TenantID) error
 		return err
 	} else if validResponse, ok := response.(SetLegalHoldResponseObject); ok {
 		return validResponse.VisitSetLegalHoldResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetLimits operation middleware
+func (sh *strictHandler) GetLimits(ctx echo.Context, tenantID TenantID) error {
+	var request GetLimitsRequestObject
+
+	request.TenantID = tenantID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetLimits(ctx.Request().Context(), request.(GetLimitsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetLimits")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetLimitsResponseObject); ok {
+		return validResponse.VisitGetLimitsResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// SetLimits operation middleware
+func (sh *strictHandler) SetLimits(ctx echo.Context, tenantID TenantID, params SetLimitsParams) error {
+	var request SetLimitsRequestObject
+
+	request.TenantID = tenantID
+	request.Params = params
+
+	var body SetLimitsJSONRequestBody
+	var err error
+	if binder, ok := ctx.Echo().Binder.(*echo.DefaultBinder); ok {
+		// A request validator built on kin-openapi's openapi3filter with
+		// KeepValidatedValue leaves the value it validated on the body. Bind
+		// that value, matching member names exactly, so the handler receives
+		// what was validated instead of a second, case-insensitive decode.
+		// Otherwise bind only the request body, so that path and query
+		// parameters are not also bound into the body struct.
+		if vb, ok := ctx.Request().Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+			err = binder.BindBody(ctx, &body)
+		}
+	} else {
+		// A custom binder is installed on the Echo instance; defer to it
+		// entirely, since echo.Binder does not expose body-only binding and
+		// the binder may do more than decode (for example call ctx.Validate).
+		err = ctx.Bind(&body)
+	}
+	if err != nil {
+		return err
+	}
+	request.Body = &body
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.SetLimits(ctx.Request().Context(), request.(SetLimitsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetLimits")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(SetLimitsResponseObject); ok {
+		return validResponse.VisitSetLimitsResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}
@@ -22156,6 +23611,31 @@ func (sh *strictHandler) SuspendTenant(ctx echo.Context, tenantID TenantID) erro
 		return err
 	} else if validResponse, ok := response.(SuspendTenantResponseObject); ok {
 		return validResponse.VisitSuspendTenantResponse(ctx.Response())
+	} else if response != nil {
+		return fmt.Errorf("unexpected response type: %T", response)
+	}
+	return nil
+}
+
+// GetUsage operation middleware
+func (sh *strictHandler) GetUsage(ctx echo.Context, tenantID TenantID) error {
+	var request GetUsageRequestObject
+
+	request.TenantID = tenantID
+
+	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetUsage(ctx.Request().Context(), request.(GetUsageRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetUsage")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		return err
+	} else if validResponse, ok := response.(GetUsageResponseObject); ok {
+		return validResponse.VisitGetUsageResponse(ctx.Response())
 	} else if response != nil {
 		return fmt.Errorf("unexpected response type: %T", response)
 	}

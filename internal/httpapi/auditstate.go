@@ -70,6 +70,10 @@ func (s *server) stateOf(call *call) state {
 		return described(subjects["client_id"], clientID, encodeClient, func(ctx context.Context, id domain.ClientID) (tenancy.Client, error) {
 			return s.administration.Client(ctx, auditor(), tenant, id)
 		})
+	case named("issuer_id"):
+		return described(subjects["issuer_id"], issuerID, encodeIssuer, func(ctx context.Context, id tenancy.IssuerID) (tenancy.Issuer, error) {
+			return s.administration.TrustedIssuer(ctx, auditor(), tenant, id)
+		})
 	case named("world_id"):
 		return nil // its journal tells all of it
 	case named("tenant_id"):

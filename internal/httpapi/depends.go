@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/export"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease/journal"
@@ -172,6 +173,7 @@ type Administration interface {
 	SetRecordFormat(ctx context.Context, caller tenancy.Scope, id domain.TenantID, format int16) (tenancy.Tenant, error)
 	RenameTenant(ctx context.Context, caller tenancy.Scope, id domain.TenantID, revision int64, name string) (tenancy.Tenant, error)
 
+	DemandExportable(context.Context, tenancy.Scope, domain.TenantID) error
 	AskDeletion(ctx context.Context, caller tenancy.Scope, id domain.TenantID, revision int64) (tenancy.Deletion, error)
 	Deletion(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Deletion, error)
 	ApproveDeletion(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Deletion, error)
@@ -189,6 +191,11 @@ type Administration interface {
 	DisableClient(context.Context, tenancy.Scope, domain.TenantID, domain.ClientID) (tenancy.Client, error)
 	Client(context.Context, tenancy.Scope, domain.TenantID, domain.ClientID) (tenancy.Client, error)
 
+	CreateIssuer(context.Context, tenancy.Scope, domain.TenantID, tenancy.NewIssuer) (i tenancy.Issuer, replayed bool, err error)
+	Issuers(context.Context, tenancy.Scope, domain.TenantID, tenancy.List[tenancy.IssuerID]) (issuers []tenancy.Issuer, more bool, err error)
+	DisableIssuer(context.Context, tenancy.Scope, domain.TenantID, tenancy.IssuerID) (tenancy.Issuer, error)
+	TrustedIssuer(context.Context, tenancy.Scope, domain.TenantID, tenancy.IssuerID) (tenancy.Issuer, error)
+
 	CreateOperator(context.Context, tenancy.Scope, tenancy.NewPrincipal) (p tenancy.Principal, replayed bool, err error)
 	Operators(context.Context, tenancy.Scope, tenancy.List[string]) (operators []tenancy.Principal, more bool, err error)
 	DisableOperator(context.Context, tenancy.Scope, domain.PrincipalID) (tenancy.Principal, error)
@@ -197,6 +204,12 @@ type Administration interface {
 	Keys(ctx context.Context, caller tenancy.Scope, tenant domain.TenantID, of domain.PrincipalID, page tenancy.List[domain.KeyID]) (keys []tenancy.Key, more bool, err error)
 	RevokeKey(context.Context, tenancy.Scope, domain.TenantID, domain.KeyID) (tenancy.Key, error)
 	Key(context.Context, tenancy.Scope, domain.TenantID, domain.KeyID) (tenancy.Key, error)
+}
+
+// Exports is what the handlers need of export.Service.
+type Exports interface {
+	Page(ctx context.Context, tenant domain.TenantID, at export.Position) (export.Page, error)
+	Body(ctx context.Context, tenant domain.TenantID, collection, key, section string, digest record.Digest) (*record.Body, error)
 }
 
 // StorageGuard is what the handlers need of record.Service before a tenant keeps

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/migration"
@@ -78,6 +79,15 @@ func (f *fakeStore) Client(_ context.Context, _ tenancy.Scope, _ domain.TenantID
 
 func (f *fakeStore) Key(_ context.Context, _ tenancy.Scope, _ domain.TenantID, id domain.KeyID) (tenancy.Key, error) {
 	return tenancy.Key{ID: id}, nil
+}
+
+func (f *fakeStore) CreateIssuer(_ context.Context, _ tenancy.Scope, tenant domain.TenantID, want tenancy.NewIssuer) (tenancy.Issuer, bool, error) {
+	f.got = []any{tenant, want}
+	return tenancy.Issuer{URL: want.URL, Scopes: want.Scopes, MaxLifetime: time.Hour}, true, nil
+}
+
+func (f *fakeStore) TrustedIssuer(_ context.Context, _ tenancy.Scope, _ domain.TenantID, id tenancy.IssuerID) (tenancy.Issuer, error) {
+	return tenancy.Issuer{ID: id}, nil
 }
 
 // fakeJobs adds a job for data2 and finds the others' there.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/url"
 	"testing"
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
@@ -25,6 +26,9 @@ func (s *subject) validOnTenants(t testing.TB, x *exchange, n int64, json func(s
 	case "setLegalHold":
 		x.path["tenant_id"] = s.ending(t, n)
 		json(`{"reason":"lawsuit $n"}`)
+	case "exportTenant":
+	case "getExportedBody":
+		x.query = "collection=" + s.collection + "&key=" + url.QueryEscape(s.key) + "&section=items&digest=" + s.digestOf(t)
 	case "liftLegalHold":
 		x.path["tenant_id"] = s.ending(t, n)
 	default:
@@ -70,4 +74,14 @@ func (s *stack) anotherOperator(t testing.TB, r *running, name string, scopes ..
 		t.Fatal(err)
 	}
 	return issued.JSON201.APIKey
+}
+
+// digestOf is that of the record's body in the section items.
+func (s *subject) digestOf(t testing.TB) string {
+	t.Helper()
+	shown, err := connect(t, s.api, s.owner.key).GetRecordWithResponse(t.Context(), s.collection, s.key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *shown.JSON200.Sections["items"].Digest
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -28,7 +29,7 @@ func scrape(t *testing.T, texts ...string) scraped {
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
-			name := found.Get(labels.MetricName)
+			name := found.Get(model.MetricNameLabel)
 			all[name] = append(all[name], found)
 		}
 	}
@@ -79,7 +80,7 @@ func legendLabels(legend string) (names []string) {
 }
 
 // given are labels that Prometheus adds, or a query itself.
-var given = map[string]bool{"instance": true, "job": true, "class": true, labels.MetricName: true}
+var given = map[string]bool{"instance": true, "job": true, "class": true, model.MetricNameLabel: true}
 
 // missing is what a query names that was not told: a metric, or a label that none of
 // its metrics has.

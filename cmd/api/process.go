@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
+	"github.com/holdfast-dev/holdfast/internal/limits"
 	"github.com/holdfast-dev/holdfast/internal/objectstore"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
@@ -151,8 +152,13 @@ func (p *process) makeAPI(ctx context.Context) error {
 	}
 	checkpointKeys := tenancy.NewCheckpointKeys(p.store)
 	auditLog := audit.New(p.store, checkpointKeys, time.Now)
+	tenantLimits := limits.NewStore(p.store, time.Now)
+	limiter, err := limits.NewLimiter(tenantLimits, p.swept(), p.telemetry.Log)
+	if err != nil {
+		return err
+	}
 	coordinator := lease.New(p.router, derivedSecrets{p.keys}, lease.Options{
-		Tracing: p.telemetry.Tracers, Signer: checkpointKeys, Log: p.telemetry.Log,
+		Tracing: p.telemetry.Tracers, Signer: checkpointKeys, Log: p.telemetry.Log, Quotas: limiter,
 	})
 	p.background(ctx, coordinator.Run)
 	p.background(ctx, func(ctx context.Context) error {
@@ -161,27 +167,30 @@ func (p *process) makeAPI(ctx context.Context) error {
 		})
 	})
 	records := record.New(p.router, coordinator, p.bodyStore(), record.Options{
-		Tracing: p.telemetry.Tracers, Log: p.telemetry.Log, StillValid: p.tokens.StillValid,
+		Tracing: p.telemetry.Tracers, Log: p.telemetry.Log, StillValid: p.tokens.StillValid, Quotas: limiter,
 	})
+	if err := records.Memory().Observe(p.telemetry.Meters, "requests"); err != nil {
+		return err
+	}
 	moves, err := p.migrations(ctx, records)
 	if err != nil {
 		return err
 	}
 	p.api, err = httpapi.New(httpapi.Options{
 		Document:       web.OpenAPI,
-	if err := records.Memory().Observe(p.telemetry.Meters, "requests"); err != nil {
-		return err
-	}
-		Directory:      identity.New(p.router, derivedSecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers}),
+		Directory:      identity.New(p.router, derivedSecrets{p.keys}, identity.Options{Tracing: p.telemetry.Tracers, Quotas: limiter}),
 		Coordinator:    coordinator,
 		CheckpointKeys: checkpointKeys,
 		Records:        records,
 		Migrations:     moves,
+		Exports:        p.exports(),
 		Memory:         records.Memory(),
 		StorageGuard:   records,
 		Administration: p.store,
 		Tokens:         p.tokens,
 		Jobs:           inserter,
+		Limiter:        limiter,
+		TenantLimits:   tenantLimits,
 		Audit:          auditLog,
 		AuditRefusals:  p.refusals(ctx, auditLog),
 		Databases:      p.swept(),

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/launch"
+	"github.com/holdfast-dev/holdfast/internal/limits"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
@@ -42,7 +43,10 @@ func keptStack(t *testing.T) *stack {
 	must(t, err)
 	must(t, tokens.Poll(t.Context()))
 	auditLog := audit.New(store, nil, time.Now)
+	limiter, err := limits.NewLimiter(limits.NewStore(store, time.Now), nil, log)
+	must(t, err)
 	api, err := httpapi.New(httpapi.Options{
+		Limiter: limiter,
 		Audit: auditLog, AuditRefusals: audit.NewRefusals(auditLog),
 		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}), Administration: store,
 		Tokens: tokens, CursorSecrets: [][]byte{secret[:]}, Log: log, Tracers: tracenoop.NewTracerProvider(), Meters: metricnoop.NewMeterProvider(),

@@ -18,7 +18,7 @@ func newBench(environ []string) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newBenchIdentity(environ), newBenchLease(environ), newBenchRecords(environ), newBenchMigration(environ), newBenchScale(environ), newReferenceServer(environ))
+	command.AddCommand(newBenchIdentity(environ), newBenchLease(environ), newBenchRecords(environ), newBenchMigration(environ), newBenchNeighbour(environ), newBenchScale(environ), newReferenceServer(environ))
 	return command
 }
 

@@ -35,6 +35,12 @@ func newBenchRecords(environ []string) *cobra.Command {
 	return command
 }
 
+func newBenchNeighbour(environ []string) *cobra.Command {
+	var options bench.Options
+	return newComparison("neighbour", "Measure what a tenant has left while another sends all that it can", environ, &options,
+		func(ctx context.Context) ([]bench.Outcome, error) { return bench.Neighbour(ctx, options) })
+}
+
 func newBenchMigration(environ []string) *cobra.Command {
 	options := bench.MigrationOptions{Environ: environ}
 	var asJSON bool

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
+	"github.com/holdfast-dev/holdfast/internal/limits"
 	"github.com/holdfast-dev/holdfast/internal/objectstore"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
@@ -35,6 +36,7 @@ type service struct {
 	url          string
 	operatorKey  string
 	tokens       *tenancy.Tokens
+	keys         *tenancy.CheckpointKeys
 	objects      *objects
 	records      *record.Service
 	migrations   *migration.Service // of the bucket that bodies are kept in
@@ -77,8 +79,13 @@ func serveOn(t *testing.T, bucket objectstore.Settings, databases ...string) *se
 	s.migrations = migration.New(router, store, s.records, migration.Options{
 		Build: telemetry.Build(), IDKey: secret[:], Place: migration.PlaceOf(bucket.Endpoint, bucket.Bucket), Tokens: s.tokens,
 	})
-	auditLog := audit.New(store, tenancy.NewCheckpointKeys(store), time.Now)
+	s.keys = tenancy.NewCheckpointKeys(store)
+	auditLog := audit.New(store, s.keys, time.Now)
+	tenantLimits := limits.NewStore(store, time.Now)
+	limiter, err := limits.NewLimiter(tenantLimits, databases, tel.Log)
+	must(t, err)
 	api, err := httpapi.New(httpapi.Options{
+		Limiter: limiter, TenantLimits: tenantLimits,
 		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}),
 		Coordinator: coordinator, Records: s.records, Memory: s.records.Memory(), Migrations: s.migrations, Administration: store, StorageGuard: s.objects, Tokens: s.tokens,
 		Audit: auditLog, AuditRefusals: audit.NewRefusals(auditLog),

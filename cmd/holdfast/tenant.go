@@ -21,9 +21,10 @@ var tenantView = view[holdfast.Tenant]{
 }
 
 func newTenant(r *remote) *cobra.Command {
-	return r.noun("tenant", "Make, show, suspend, resume and delete tenants, and say where they keep records",
+	return r.noun("tenant", "Make, show, suspend, resume, export and delete tenants, say where they keep records, and what they may have",
 		newTenantCreate(r), newTenantList(r), newTenantShow(r), newTenantSuspend(r), newTenantResume(r), newTenantStorage(r),
-		newTenantRename(r), newTenantDelete(r), newTenantDeletion(r), newTenantHold(r))
+		newTenantRename(r), newTenantDelete(r), newTenantDeletion(r), newTenantHold(r), newTenantExport(r),
+		newTenantLimits(r), newTenantUsage(r))
 }
 
 func newTenantCreate(r *remote) *cobra.Command {

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
 	"github.com/holdfast-dev/holdfast/internal/jobs/riverschema"
+	"github.com/holdfast-dev/holdfast/internal/limits"
 	"github.com/holdfast-dev/holdfast/internal/objectstore"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
@@ -78,16 +79,18 @@ func (w *worker) start(ctx context.Context, c config.Config) (err error) {
 	}
 	moves := w.migrations(c, store, leases, movesMemory)
 	w.report(ctx, moves)
+	directory := identity.New(w.router, nil, identity.Options{Tracing: w.tel.Tracers}) // its jobs derive no secret
 	runner, err := jobs.NewRunner(jobs.Options{
 		Control:      w.router.Control(),
 		Databases:    w.router.Databases(),
 		Pooler:       c.Pooler,
 		Telemetry:    w.tel,
-		Identity:     identity.New(w.router, nil, identity.Options{Tracing: w.tel.Tracers}), // its jobs derive no secret
+		Identity:     directory,
 		Leases:       leases,
-		Records:      w.records(leases),
+		Records:      records,
 		Migrations:   moves,
 		Purges:       purge.New(w.router, store, w.objects(), purge.Options{}),
+		Stocks:       limits.NewCounter(w.router.Control(), directory, leases, records),
 		Build:        telemetry.Build(),
 		SweepEvery:   sweepEvery(c.Environment),
 		CleanupEvery: cleanupEvery(c.Environment),

@@ -90,39 +90,66 @@ var tenantScopes = []string{
 	"identity:read", "identity:write", "lease:read", "lease:append", "lease:hold", "lease:admin", "record:read", "record:write",
 }
 
-// makeTenant makes a tenant as the first operator, a client that calls as a
-// principal of it, and a public OAuth client.
+// makeTenant makes the tenant that is measured, without limits that it could meet.
 func (s *stack) makeTenant(ctx context.Context, base, operatorKey string, callers int) error {
 	s.operator = newClient(base, 1)
 	if err := s.operator.logIn(ctx, operatorKey); err != nil {
 		return err
 	}
+	made, err := s.newTenant(ctx, callers)
+	if err != nil {
+		return err
+	}
+	s.tenantID, s.oauth, s.key, s.tenant = made.id, made.oauth, made.key, made.client
+	const endless = 1_000_000
+	return s.limit(ctx, made.id, map[string]any{
+		"requests_per_second": endless, "concurrent_requests": endless, "entries_per_second": endless,
+	})
+}
+
+// madeTenant is a tenant with a public OAuth client and a principal, as whom the
+// client calls.
+type madeTenant struct {
+	id, oauth, key string
+	client         *client
+}
+
+func (s *stack) newTenant(ctx context.Context, callers int) (made madeTenant, err error) {
 	var tenant, principal, public struct {
 		ID string `json:"id"`
 	}
 	name := map[string]any{"name": "bench-" + strings.ToLower(randomText(8))}
 	if err := s.operator.call(ctx, http.MethodPost, "/v1/tenants", name, http.StatusCreated, &tenant); err != nil {
-		return err
+		return made, err
 	}
 	app := map[string]any{"name": "bench", "scopes": []string{"play"}, "verification_uri": "https://example.com/device"}
 	if err := s.operator.call(ctx, http.MethodPost, "/v1/tenants/"+tenant.ID+"/clients", app, http.StatusCreated, &public); err != nil {
-		return err
+		return made, err
 	}
 	principals := "/v1/tenants/" + tenant.ID + "/principals"
 	asked := map[string]any{"name": "bench", "scopes": tenantScopes}
 	if err := s.operator.call(ctx, http.MethodPost, principals, asked, http.StatusCreated, &principal); err != nil {
-		return err
+		return made, err
 	}
 	var key struct {
 		Key string `json:"api_key"`
 	}
 	keys := principals + "/" + principal.ID + "/api-keys"
 	if err := s.operator.call(ctx, http.MethodPost, keys, map[string]any{"label": "bench"}, http.StatusCreated, &key); err != nil {
+		return made, err
+	}
+	made = madeTenant{tenant.ID, public.ID, key.Key, newClient(s.operator.base, callers)}
+	return made, made.client.logIn(ctx, key.Key)
+}
+
+// limit sets limits of a tenant that has none of its own.
+func (s *stack) limit(ctx context.Context, tenant string, limits map[string]any) error {
+	request, err := s.operator.request(ctx, http.MethodPut, "/v1/tenants/"+tenant+"/limits", limits)
+	if err != nil {
 		return err
 	}
-	s.tenantID, s.oauth, s.key = tenant.ID, public.ID, key.Key
-	s.tenant = newClient(base, callers)
-	return s.tenant.logIn(ctx, s.key)
+	request.Header.Set("If-Match", `"1"`)
+	return s.operator.do(request, http.StatusOK, nil)
 }
 
 // logIn buys a token with an API key.

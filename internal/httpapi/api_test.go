@@ -34,6 +34,7 @@ type testAPI struct {
 	tokens      *fakeTokens
 	jobs        *fakeJobs
 	audit       *fakeAudit
+	limits      *fakeLimits
 	log         *bytes.Buffer
 }
 
@@ -50,7 +51,7 @@ type testOptions struct {
 
 func newTestAPI(t testing.TB, o testOptions) *testAPI {
 	t.Helper()
-	a := &testAPI{directory: &fakeDirectory{}, coordinator: &fakeCoordinator{}, records: &fakeRecords{record: theRecord()}, migrations: &fakeMigrations{}, memory: &fakeMemory{}, store: &fakeStore{}, tokens: &fakeTokens{}, jobs: &fakeJobs{}, audit: &fakeAudit{}, log: &bytes.Buffer{}}
+	a := &testAPI{directory: &fakeDirectory{}, coordinator: &fakeCoordinator{}, records: &fakeRecords{record: theRecord()}, migrations: &fakeMigrations{}, memory: &fakeMemory{}, store: &fakeStore{}, tokens: &fakeTokens{}, jobs: &fakeJobs{}, audit: &fakeAudit{}, limits: &fakeLimits{}, log: &bytes.Buffer{}}
 	if o.tracers == nil {
 		o.tracers = tracenoop.NewTracerProvider()
 	}
@@ -78,6 +79,8 @@ func newTestAPI(t testing.TB, o testOptions) *testAPI {
 		Tokens:         a.tokens,
 		Issuer:         "https://holdfast.example",
 		Jobs:           a.jobs,
+		Limiter:        a.limits,
+		TenantLimits:   a.limits,
 		Audit:          a.audit,
 		AuditRefusals:  a.audit,
 		Databases:      []string{"data1", "data2", "data3"},

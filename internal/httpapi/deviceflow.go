@@ -79,7 +79,7 @@ func (s *server) publicClient(ctx context.Context, id, secret string) (tenancy.C
 	}
 	callOf(ctx).client = client
 	nameTenant(ctx, client.Tenant)
-	return client, nil
+	return client, s.paceTenant(ctx, client.Tenant)
 }
 
 // scopeTokens splits a scope parameter (RFC 6749, section 3.3): nil when it is

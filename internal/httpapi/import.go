@@ -18,6 +18,7 @@ import (
 // early can still be a problem with a status.
 func (s *server) ImportAccounts(ctx context.Context, _ ImportAccountsRequestObject) (ImportAccountsResponseObject, error) {
 	in := importing{lines: callOf(ctx).lines}
+	in.lines.atMost(s.limiter.ImportRows(ctx, caller(ctx).Tenant))
 	in.out = json.NewEncoder(&in.results)
 	err := s.directory.Import(ctx, caller(ctx), in.next, func(r identity.ImportResult) error {
 		if r.Error != nil && r.Error.Kind == domain.KindInternal {

@@ -18,6 +18,9 @@ func (s *server) AppendEntries(ctx context.Context, request AppendEntriesRequest
 	if err != nil {
 		return nil, err
 	}
+	if err := s.limiter.Entries(ctx, caller(ctx).Tenant, len(entries)); err != nil {
+		return nil, err
+	}
 	receipt, err := s.coordinator.Append(ctx, caller(ctx), request.WorldID, held, lease.Append{Entries: entries, IfPosition: request.Body.IfPosition})
 	if err != nil {
 		return nil, err

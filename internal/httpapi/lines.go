@@ -70,6 +70,9 @@ func (s *server) openStream(c echo.Context, body *bodyRule, rule *mediaRule) err
 	return nil
 }
 
+// atMost lowers how many lines there may be.
+func (l *lines) atMost(most int64) { l.limits.most = int(min(int64(l.limits.most), most)) }
+
 // line is one line as it was read.
 type line struct {
 	value any           // as parseJSON gives it; nil where it is not JSON

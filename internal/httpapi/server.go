@@ -23,10 +23,13 @@ type Options struct {
 	Administration Administration
 	Records        Records
 	Migrations     Migrations
+	Exports        Exports
 	Memory         Memory       // of which large bodies have their room
 	StorageGuard   StorageGuard // nil where there is no object store
 	Tokens         Tokens
 	Jobs           Jobs
+	Limiter        Limiter
+	TenantLimits   TenantLimits
 	Audit          AuditLog
 	AuditRefusals  AuditRefusals
 	Databases      []string // those that sweeps walk
@@ -56,10 +59,13 @@ type server struct {
 	administration Administration
 	records        Records
 	migrations     Migrations
+	exports        Exports
 	memory         Memory
 	storageGuard   StorageGuard
 	tokens         Tokens
 	jobs           Jobs
+	limiter        Limiter
+	tenantLimits   TenantLimits
 	auditLog       AuditLog
 	auditRefusals  AuditRefusals
 	databases      []string
@@ -115,10 +121,13 @@ func New(o Options) (*API, error) {
 		administration: o.Administration,
 		records:        o.Records,
 		migrations:     o.Migrations,
+		exports:        o.Exports,
 		memory:         o.Memory,
 		storageGuard:   o.StorageGuard,
 		tokens:         o.Tokens,
 		jobs:           o.Jobs,
+		limiter:        o.Limiter,
+		tenantLimits:   o.TenantLimits,
 		auditLog:       o.Audit,
 		auditRefusals:  o.AuditRefusals,
 		databases:      o.Databases,
@@ -132,14 +141,17 @@ func New(o Options) (*API, error) {
 		pause:          o.StreamPause,
 		log:            o.Log,
 	}
+	if err := s.readiness.observe(o.Meters); err != nil {
+		return nil, err
+	}
 	e := newEcho()
-	e.Use(s.identify, tracing.middleware, s.logAccess, s.limit, allowHead, s.answer, refuseSlashes, s.audit, s.authenticate, s.validate)
+	e.Use(s.identify, tracing.middleware, s.logAccess, s.limit, allowHead, s.answer, refuseSlashes, s.audit, s.authenticate, s.pace, s.validate)
 	RegisterHandlers(e, NewStrictHandler(s, []StrictMiddlewareFunc{s.begin}))
 	if err := s.demandRoutes(e); err != nil {
 		return nil, err
 	}
-	if err := s.readiness.observe(o.Meters); err != nil {
-		return nil, err
+	if o.Limiter == nil {
+		return nil, errors.New("callers need limits")
 	}
 	if o.Audit == nil || o.AuditRefusals == nil {
 		return nil, errors.New("administrative acts need an audit log")

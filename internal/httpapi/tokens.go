@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
@@ -39,6 +40,7 @@ func (s *server) buy(ctx context.Context, form *TokenRequest) (Token, error) {
 		ClientID:     orZero(form.ClientID),
 		ClientSecret: orZero(form.ClientSecret),
 		Scope:        orZero(form.Scope),
+		Admit:        func(tenant domain.TenantID) error { return s.paceTenant(ctx, tenant) },
 	}
 	if err := withBasic(&want, callOf(ctx).authorization); err != nil {
 		return Token{}, err

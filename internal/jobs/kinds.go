@@ -7,6 +7,6 @@ func kinds() []string {
 		LeaseSweep{}.Kind(), LeaseCheckpoint{}.Kind(), LeaseHeat{}.Kind(),
 		RecordSnapshot{}.Kind(), RecordCleanup{}.Kind(), RecordObjects{}.Kind(),
 		MigrationRun{}.Kind(), MigrationScrub{}.Kind(), MigrationWatch{}.Kind(),
-		AuditCut{}.Kind(), TenantPurge{}.Kind(),
+		AuditCut{}.Kind(), TenantPurge{}.Kind(), StockCount{}.Kind(),
 	}
 }

@@ -28,6 +28,7 @@ const (
 	queueScrubs    = "scrubs"
 	queueWatch     = "migrations" // the runs have queues of their own
 	queueTenants   = "tenants"
+	queueStocks    = "stocks"
 )
 
 // Options are what a Runner works with.
@@ -41,6 +42,7 @@ type Options struct {
 	Records      Records
 	Migrations   Migrations
 	Purges       Purges
+	Stocks       Stocks
 	Build        string        // of this process: the migrations' runs of another are not its work
 	SweepEvery   time.Duration // the time between two runs of a database's sweeps
 	CleanupEvery time.Duration // and of its cleanup; DefaultCleanupEvery if 0
@@ -93,6 +95,7 @@ func NewRunner(o Options) (*Runner, error) {
 		river.AddWorkerSafely(workers, newAuditCutter(shared, o.Control)),
 		river.AddWorkerSafely(workers, &watcher{migrations: o.Migrations, control: o.Control}),
 		river.AddWorkerSafely(workers, &purger{sweeping: shared, purges: o.Purges}),
+		river.AddWorkerSafely(workers, &stockCounter{sweeping: shared, stocks: o.Stocks, here: withNumbers(o.Databases)}),
 	); err != nil {
 		return nil, err
 	}
@@ -115,7 +118,8 @@ func schedulesOf(o Options) []Schedule {
 				Schedule{LeaseHeat{db.Name}, db.Name, heatEvery},
 				Schedule{RecordSnapshot{db.Name}, db.Name, snapshotEvery},
 				Schedule{RecordCleanup{db.Name}, db.Name, o.CleanupEvery},
-				Schedule{RecordObjects{db.Name}, db.Name, objectsEvery})
+				Schedule{RecordObjects{db.Name}, db.Name, objectsEvery},
+				Schedule{StockCount{db.Name}, db.Name, countStocksEvery})
 		}
 	}
 	return schedules
@@ -130,7 +134,7 @@ func workingConfig(o Options, workers *river.Workers) *river.Config {
 	config.Queues = map[string]river.QueueConfig{
 		queueSweeps: perDatabase, queueCleanup: perDatabase, queueLeases: perDatabase, queueWorlds: perDatabase,
 		queueRecords: perDatabase, queueSnapshots: perDatabase,
-		queueWatch: {MaxWorkers: 1}, queueTenants: {MaxWorkers: 1}, queueScrubs: {MaxWorkers: scrubSlices}, queueOfRuns(o.Build): {MaxWorkers: runSlices},
+		queueWatch: {MaxWorkers: 1}, queueTenants: {MaxWorkers: 1}, queueStocks: perDatabase, queueScrubs: {MaxWorkers: scrubSlices}, queueOfRuns(o.Build): {MaxWorkers: runSlices},
 	}
 	config.PollOnly = o.Pooler
 	config.JobTimeout = jobTimeout

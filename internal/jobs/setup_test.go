@@ -52,6 +52,7 @@ func (b *bundle) runner(t *testing.T, domain jobs.Identity, change func(*jobs.Op
 		Records:    &fakeRecords{},
 		Migrations: &fakeMigrations{},
 		Purges:     &fakePurges{},
+		Stocks:     &fakeStocks{},
 		Build:      thisBuild,
 		SweepEvery: time.Hour, // due once
 	}

@@ -38,7 +38,7 @@ var Default = Limits{
 const Most = 1 << 50
 
 // Set are the limits that an operator set for a tenant; nil is the default. The
-// revision grows by one with every change, and is 0 before the first.
+// revision grows by one with every change, and is 1 before the first.
 type Set struct {
 	RequestsPerSecond  *int64
 	ConcurrentRequests *int64

@@ -55,7 +55,7 @@ func limitsTx(ctx context.Context, tx pgx.Tx, tenant domain.TenantID) (Set, erro
 	rows, _ := tx.Query(ctx, sqlLimits, tenant)
 	set, err := pgx.CollectExactlyOneRow(rows, scanSet)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Set{}, nil
+		return Set{Revision: 1}, nil
 	}
 	return set, err
 }
@@ -88,7 +88,7 @@ func (s *Store) SetLimits(ctx context.Context, caller tenancy.Scope, tenant doma
 		return Set{}, err
 	}
 	statement := sqlNextLimits
-	if want.Revision == 0 {
+	if want.Revision == 1 {
 		statement = sqlFirstLimits
 	}
 	err := s.control.ControlTx(ctx, tenant, func(tx pgx.Tx) error {

@@ -31,6 +31,8 @@ type GrantRequest struct {
 	ClientID     string
 	ClientSecret string
 	Scope        string // space-separated; empty for all that the principal has
+	// Admit may refuse a key's tenant one more token for now; nil refuses nobody.
+	Admit func(domain.TenantID) error
 }
 
 // AccessToken is the answer (RFC 6749, section 5.1).
@@ -75,6 +77,11 @@ func (t *Tokens) Grant(ctx context.Context, request GrantRequest) (AccessToken, 
 	}
 	if err := admitGrant(c.tenantState); err != nil {
 		return AccessToken{}, err
+	}
+	if request.Admit != nil {
+		if err := request.Admit(c.scope.Tenant); err != nil {
+			return AccessToken{}, err
+		}
 	}
 	if c.scope.Scopes, err = narrow(c.scope.Scopes, request.Scope); err != nil {
 		return AccessToken{}, err

@@ -3,7 +3,7 @@
 -- +goose Up
 
 -- The limits that an operator set for a tenant. NULL is the default of the
--- process that asks. Without a row all are, at revision 0.
+-- process that asks. Without a row all are, at revision 1.
 CREATE TABLE tenant_limits (
     tenant_id           uuid PRIMARY KEY,
     requests_per_second bigint CHECK (requests_per_second > 0),
@@ -15,7 +15,7 @@ CREATE TABLE tenant_limits (
     devices             bigint CHECK (devices >= 0),
     worlds              bigint CHECK (worlds >= 0),
     body_bytes          bigint CHECK (body_bytes >= 0),
-    revision            bigint NOT NULL CHECK (revision > 0),
+    revision            bigint NOT NULL CHECK (revision > 1),
     updated_at          timestamptz NOT NULL
 );
 

@@ -46,7 +46,7 @@ func newRoot(environ []string) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newSchema(environ), newBench(environ), newQualify(environ), newVersion(), newProbe())
 	api := &remote{environ: environ}
-	root.AddCommand(newTenant(api), newPrincipal(api), newKey(api), newClient(api), newOperator(api), newToken(api), newIdentity(api), newLease(api), newJournal(api), newRecord(api),
+	root.AddCommand(newTenant(api), newPrincipal(api), newKey(api), newClient(api), newIssuer(api), newOperator(api), newAudit(api), newToken(api), newIdentity(api), newLease(api), newJournal(api), newRecord(api),
 		newMigration(api), newQualification(api), newDeployments(api), newRestore(api), newFleet(api))
 	codeErrors(root)
 	return root

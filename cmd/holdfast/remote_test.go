@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/jobs"
+	"github.com/holdfast-dev/holdfast/internal/limits"
 	"github.com/holdfast-dev/holdfast/internal/objectstore"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
@@ -80,7 +81,11 @@ func serveOn(t *testing.T, bucket objectstore.Settings, databases ...string) *se
 	})
 	s.keys = tenancy.NewCheckpointKeys(store)
 	auditLog := audit.New(store, s.keys, time.Now)
+	tenantLimits := limits.NewStore(store, time.Now)
+	limiter, err := limits.NewLimiter(tenantLimits, databases, tel.Log)
+	must(t, err)
 	api, err := httpapi.New(httpapi.Options{
+		Limiter: limiter, TenantLimits: tenantLimits,
 		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}),
 		Coordinator: coordinator, Records: s.records, Memory: s.records.Memory(), Migrations: s.migrations, Administration: store, StorageGuard: s.objects, Tokens: s.tokens,
 		Audit: auditLog, AuditRefusals: audit.NewRefusals(auditLog),

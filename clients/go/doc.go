@@ -16,6 +16,9 @@
 // An answer that isn't a success is an *Error, so where err is nil the JSON2xx
 // field is set.
 //
+// AllAccounts, AllRecords and their like walk a list to its end, page by page, and
+// FollowEvents the directory's feed, which has none.
+//
 // Hold is for a tenant's processes that take a world over, to write to it alone: it
 // keeps the lease, and tells them in time when they must stop.
 //

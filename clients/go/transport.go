@@ -21,9 +21,9 @@ const (
 //
 // It tries again when the service invites it by Retry-After, which the service
 // does only where a repetition can't do a thing twice; and when there was no
-// answer to a request that may be repeated: one that reads, one that creates
-// under an Idempotency-Key (which it gets unless it has one), one that imports, one
-// that names itself by an operation id, one that was never sent.
+// answer, or only a gateway's, to a request that may be repeated: one that reads or
+// puts, one that creates under an Idempotency-Key (which it gets unless it has one),
+// one that the API's description says to be repeatable, one that was never sent.
 type transport struct {
 	doer     HttpRequestDoer
 	tokens   *tokenSource
@@ -101,12 +101,29 @@ func retryAfterError(request *http.Request, err error, attempt int) (time.Durati
 	if request.Context().Err() != nil || request.Body != nil && request.Body != http.NoBody && request.GetBody == nil {
 		return 0, false
 	}
+	var unsent *unsentError
+	safe := errors.As(err, &unsent) || repeatable(request)
 	var answered *Error
 	if errors.As(err, &answered) {
-		return answered.RetryAfter, answered.RetryAfter > 0 && answered.RetryAfter <= longestPause
+		return answered.pause(safe, attempt)
 	}
-	var unsent *unsentError
-	return backoff(attempt), errors.As(err, &unsent) || repeatable(request)
+	return backoff(attempt), safe
+}
+
+// pause is how long a retry waits that may follow the answer, if one may. The service
+// invites only to what can't be done twice; something before it, a gateway say, doesn't
+// know, so what it says counts where a retry is safe anyway.
+func (e *Error) pause(safe bool, attempt int) (pause time.Duration, again bool) {
+	spoken := e.Code != ""
+	switch {
+	case e.RetryAfter > 0:
+		// Those who were sent away together don't come back together.
+		return e.RetryAfter + mathrand.N(backoff(attempt)), e.RetryAfter <= longestPause && (spoken || safe)
+	case e.Status == http.StatusBadGateway, e.Status == http.StatusServiceUnavailable, e.Status == http.StatusGatewayTimeout:
+		return backoff(attempt), safe && !spoken
+	default:
+		return 0, false
+	}
 }
 
 // backoff is the pause behind a try that got no answer, the n-th from 1.

@@ -67,19 +67,24 @@ func TestRetry_ObeysRetryAfterAndNothingElse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status     int
+		code       string // "" for a gateway's
 		retryAfter string
 		send       func(context.Context, *holdfast.ClientWithResponses) error
 		times      int
 		took       time.Duration
 	}{
-		"unavailable":                           {503, "2", create, 2, 2 * time.Second},
-		"too often":                             {429, "7", get, 2, 7 * time.Second},
-		"a conflict that passes":                {409, "5", create, 2, 5 * time.Second},
-		"a conflict that doesn't":               {409, "", create, 1, 0},
-		"an unknown outcome without a key":      {503, "", remove, 1, 0},
-		"a retry too far away":                  {503, "31", get, 1, 0},
-		"broken":                                {500, "", get, 1, 0},
-		"a retry that the service doesn't know": {503, "soon", get, 1, 0},
+		"unavailable":                            {503, "some_code", "2", create, 2, 2 * time.Second},
+		"too often":                              {429, "some_code", "7", get, 2, 7 * time.Second},
+		"a conflict that passes":                 {409, "some_code", "5", create, 2, 5 * time.Second},
+		"a conflict that doesn't":                {409, "some_code", "", create, 1, 0},
+		"an unknown outcome without a key":       {503, "some_code", "", remove, 1, 0},
+		"a retry too far away":                   {503, "some_code", "31", get, 1, 0},
+		"a gateway's, of what may be repeated":   {502, "", "", get, 2, 0},
+		"a gateway's, of what may not":           {502, "", "", remove, 1, 0},
+		"a gateway's invitation":                 {503, "", "2", get, 2, 2 * time.Second},
+		"a gateway's invitation to what may not": {503, "", "2", remove, 1, 0},
+		"broken":                                 {500, "some_code", "", get, 1, 0},
+		"a retry that the service doesn't know":  {503, "some_code", "soon", get, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,13 +92,13 @@ func TestRetry_ObeysRetryAfterAndNothingElse(t *testing.T) {
 				s := &service{answer: func(n int, w *httptest.ResponseRecorder) {
 					switch {
 					case n == 1:
-						refuse(w, c.status, "some_code", c.retryAfter)
+						refuse(w, c.status, c.code, c.retryAfter)
 					default:
 						created(w)
 					}
 				}}
 				times, took, err := retried(t, s, c.send)
-				if times != c.times || took != c.took || (err == nil) != (c.times > 1) {
+				if times != c.times || took < c.took || took > c.took+100*time.Millisecond || (err == nil) != (c.times > 1) {
 					t.Errorf("sent %d times in %v with %v; want %d in %v", times, took, err, c.times, c.took)
 				}
 			})
@@ -175,7 +180,7 @@ func TestRetry_EndsWithTheAttemptsAndWithTheCallersTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		if err := get(ctx, connect(t, s)); !holdfast.IsCode(err, "database_busy") || len(s.seen) != 2 || time.Since(began) != time.Second {
+		if err := get(ctx, connect(t, s)); !holdfast.IsCode(err, "database_busy") || len(s.seen) != 2 || time.Since(began) < time.Second {
 			t.Errorf("sent %d times in %v: %v", len(s.seen), time.Since(began), err)
 		}
 	})

@@ -91,7 +91,7 @@ func TestOperations_PublicOnes(t *testing.T) {
 	}
 	want := map[string]bool{
 		"createToken": true, "authorizeDevice": true, "revokeToken": true, "getAuthorizationServer": true, "getJwks": true, "getCheckpointKeys": true,
-		"livez": true, "readyz": true, "getOpenapi": true,
+		"livez": true, "readyz": true, "getOpenapi": true, "getDocs": true, "getDocsFile": true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("public operations (-want +got):\n%s", diff)
@@ -112,6 +112,8 @@ func TestOperations_RepeatableOnes(t *testing.T) {
 		}
 	}
 	want := map[string]bool{
+		"batchGetAccounts": true, "lookupAccount": true, "presignBody": true, "checkAppend": true, "importAccounts": true,
+		"acquireLease": true, "activateLease": true, "renewLease": true, "renewLeases": true,
 		"putCollection": true, "putRecord": true, "publishRecords": true, "claimBatch": true, "heartbeatBatch": true, "completeBatch": true,
 		"activateMigration": true, "pauseMigration": true, "resumeMigration": true, "abortMigration": true, "lowerMigrationCaps": true, "requalifyMigration": true, "endVerification": true, "closeMigration": true, "retryDeferred": true,
 		"approveTenantDeletion": true, "cancelTenantDeletion": true,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/limits"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
@@ -76,6 +77,10 @@ func (s *server) stateOf(call *call) state {
 		})
 	case named("world_id"):
 		return nil // its journal tells all of it
+	case call.operation.id == "setLimits":
+		return described(subjects["tenant_id"], tenantID, encodeLimits, func(ctx context.Context, id domain.TenantID) (limits.Set, error) {
+			return s.tenantLimits.Limits(ctx, auditor(), id)
+		})
 	case named("tenant_id"):
 		return described(subjects["tenant_id"], tenantID, encodeTenant, func(ctx context.Context, id domain.TenantID) (tenancy.Tenant, error) {
 			return s.administration.Tenant(ctx, auditor(), id)

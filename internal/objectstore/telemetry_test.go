@@ -102,7 +102,9 @@ func points(all metricdata.ResourceMetrics) map[string]int64 {
 				}
 			case metricdata.Sum[int64]:
 				for _, p := range data.DataPoints {
-					note(m.Name, p.Attributes, p.Value)
+					if p.Value > 0 { // they are there from the beginning
+						note(m.Name, p.Attributes, p.Value)
+					}
 				}
 			case metricdata.Gauge[int64]:
 				for _, p := range data.DataPoints {

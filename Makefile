@@ -25,6 +25,7 @@ bench: build ## the product beside its references, as ratios
 	bin/devstack run --databases 1 -- bin/holdfast bench lease
 	bin/devstack run --databases 1 -- bin/holdfast bench records
 	bin/devstack run --databases 1 -- bin/holdfast bench migration
+	bin/devstack run --databases 1 -- bin/holdfast bench neighbour
 
 image: devstack ## lint Dockerfile and compose.yaml, and rehearse the image; no engine is needed
 	go -C deploy/image vet ./...

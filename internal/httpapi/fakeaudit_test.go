@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/holdfast-dev/holdfast/internal/audit"
@@ -10,7 +11,8 @@ import (
 
 // fakeAudit keeps what is written, and refuses to when it is told so.
 type fakeAudit struct {
-	err error // of whatever is written
+	err  error // of whatever is written
+	room int   // how many entries there is room for; 0 for any
 
 	mu      sync.Mutex
 	entries []audit.Entry
@@ -21,6 +23,9 @@ func (f *fakeAudit) Append(_ context.Context, e audit.Entry) (int64, error) {
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return 0, f.err
+	}
+	if f.room > 0 && len(f.entries) == f.room {
+		return 0, errors.New("the log is full")
 	}
 	f.entries = append(f.entries, e)
 	return int64(len(f.entries)), nil

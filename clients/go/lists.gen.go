@@ -129,6 +129,21 @@ func AllEvents(ctx context.Context, client *ClientWithResponses, params *ListEve
 	})
 }
 
+// AllIssuers walks the pages of ListIssuers, item by item, from where params
+// say. An error comes last.
+func AllIssuers(ctx context.Context, client *ClientWithResponses, tenantID TenantID, params *ListIssuersParams) iter.Seq2[Issuer, error] {
+	return walk(params, func(p *ListIssuersParams) **Cursor { return &p.Cursor }, func(p *ListIssuersParams) ([]Issuer, *Cursor, error) {
+		answer, err := client.ListIssuersWithResponse(ctx, tenantID, p)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case answer.JSON200 == nil:
+			return nil, nil, errNoJSON
+		}
+		return answer.JSON200.Issuers, answer.JSON200.NextCursor, nil
+	})
+}
+
 // AllMigrations walks the pages of ListMigrations, item by item, from where params
 // say. An error comes last.
 func AllMigrations(ctx context.Context, client *ClientWithResponses, params *ListMigrationsParams) iter.Seq2[Migration, error] {

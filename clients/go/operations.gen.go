@@ -26,6 +26,7 @@ var operations = []operation{
 	{method: "POST", path: "/v1/tenants/{tenant_id}/clients", keyed: true},
 	{method: "POST", path: "/v1/tenants/{tenant_id}/deletion/approve", repeatable: true},
 	{method: "POST", path: "/v1/tenants/{tenant_id}/deletion/cancel", repeatable: true},
+	{method: "POST", path: "/v1/tenants/{tenant_id}/issuers", keyed: true},
 	{method: "POST", path: "/v1/tenants/{tenant_id}/migrations", keyed: true},
 	{method: "POST", path: "/v1/tenants/{tenant_id}/migrations/{migration_id}/abort", repeatable: true},
 	{method: "POST", path: "/v1/tenants/{tenant_id}/migrations/{migration_id}/activate", repeatable: true},

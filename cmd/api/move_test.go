@@ -32,11 +32,7 @@ func TestMove_NumbersGoToAnotherServerUnderTraffic(t *testing.T) {
 	first := s.spawn(t, "HOLDFAST_DATA_URLS="+alone, "HOLDFAST_PLACEMENT=data1=0-63")
 	f := newTraffic(t, s, first)
 	f.begin(t)
-	defer func() {
-		if f.goesOn() {
-			f.end()
-		}
-	}()
+	defer f.abandon()
 	f.flows(t, "on one database", 30)
 
 	m := newRelocation(t, installation)

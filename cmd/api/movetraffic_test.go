@@ -25,8 +25,9 @@ type traffic struct {
 	processes atomic.Pointer[[]*running] // those that requests go to
 	client    *holdfast.ClientWithResponses
 
-	calm    chan struct{} // closed when no more is to be asked for
-	callers sync.WaitGroup
+	calm      chan struct{} // closed when no more is to be asked for
+	abandoned chan struct{} // closed when nobody wants the answers any more
+	callers   sync.WaitGroup
 
 	mu       sync.Mutex
 	answered []answered
@@ -47,7 +48,7 @@ const (
 
 func newTraffic(t *testing.T, s *stack, first *running) *traffic {
 	t.Helper()
-	f := &traffic{customer: s.tenant(t, first, "acme", tenancy.TenantScopes()...), calm: make(chan struct{})}
+	f := &traffic{customer: s.tenant(t, first, "acme", tenancy.TenantScopes()...), calm: make(chan struct{}), abandoned: make(chan struct{})}
 	f.goTo(first)
 	var err error
 	if f.client, err = holdfast.Connect(anywhere, f.customer.key, holdfast.WithAttempts(1), holdfast.WithHTTPDoer(f)); err != nil {
@@ -83,7 +84,7 @@ func (f *traffic) begin(t *testing.T) {
 	for caller := range moveCallers {
 		for _, kind := range []func(t *testing.T, caller, n int) answered{f.account, f.entry, f.record} {
 			f.callers.Go(func() {
-				for n := 0; f.goesOn(); n++ {
+				for n := 0; !is(f.calm); n++ {
 					if !f.insist(t, kind(t, caller, n)) {
 						return
 					}
@@ -94,12 +95,13 @@ func (f *traffic) begin(t *testing.T) {
 	}
 }
 
-func (f *traffic) goesOn() bool {
+// is tells whether what a channel stands for has come.
+func is(closed chan struct{}) bool {
 	select {
-	case <-f.calm:
-		return false
-	default:
+	case <-closed:
 		return true
+	default:
+		return false
 	}
 }
 
@@ -109,10 +111,18 @@ func (f *traffic) end() {
 	f.callers.Wait()
 }
 
+// abandon ends traffic that a failed test has left, whatever has been answered.
+func (f *traffic) abandon() {
+	if !is(f.calm) {
+		close(f.abandoned)
+		f.end()
+	}
+}
+
 // insist asks until there is an answer that stands. Anything but a request to come
 // again is a fault.
 func (f *traffic) insist(t *testing.T, a answered) bool {
-	for t.Context().Err() == nil {
+	for !is(f.abandoned) {
 		answer, err := a.ask()
 		if err == nil {
 			a.answer = answer

@@ -1,7 +1,7 @@
-# Each target starts what it needs, and ends it. Go and make are enough for all
-# but lint, which also runs a Node program.
+# Each target starts what it needs, and ends it. Go and make are enough: as root,
+# tests bring the Debian packages that they need; lint and the clients take npm.
 
-.PHONY: dev demo test mutate crash bench image terraform lint generate build devstack
+.PHONY: dev demo test mutate crash bench image terraform lint generate build packages devstack
 
 dev: build ## the stack with the API and the worker, left running; data stays in .holdfast/dev
 	bin/devstack run --keep .holdfast/dev -- bin/demo dev
@@ -9,7 +9,7 @@ dev: build ## the stack with the API and the worker, left running; data stays in
 demo: build ## the whole product, driven once from end to end
 	bin/devstack run -- bin/demo
 
-test: devstack ## all tests
+test: packages devstack ## all tests
 	go -C devstack test ./...
 	bin/devstack run --databases 2 --durable=false -- go -C deploy/observability test ./...
 	bin/devstack run --databases 3 --durable=false -- go test ./...
@@ -45,6 +45,9 @@ generate: ## everything that is generated and checked in
 
 build: devstack
 	go build -o bin/ ./cmd/...
+
+packages: ## what tests need of Debian
+	devstack/packages pg_dump=postgresql pgbouncer=pgbouncer jq=jq curl=curl
 
 devstack:
 	go -C devstack build -o ../bin/ . ./etcdload

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/domain/export"
 	"github.com/holdfast-dev/holdfast/internal/domain/identity"
 	"github.com/holdfast-dev/holdfast/internal/domain/lease"
 	"github.com/holdfast-dev/holdfast/internal/domain/migration"
@@ -87,7 +88,9 @@ func serveOn(t *testing.T, bucket objectstore.Settings, databases ...string) *se
 	api, err := httpapi.New(httpapi.Options{
 		Limiter: limiter, TenantLimits: tenantLimits,
 		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}),
-		Coordinator: coordinator, Records: s.records, Memory: s.records.Memory(), Migrations: s.migrations, Administration: store, StorageGuard: s.objects, Tokens: s.tokens,
+		Coordinator: coordinator, Records: s.records, Memory: s.records.Memory(), Migrations: s.migrations,
+		Exports:        exportOf(router, store, bodies),
+		Administration: store, StorageGuard: s.objects, Tokens: s.tokens,
 		Audit: auditLog, AuditRefusals: audit.NewRefusals(auditLog),
 		Jobs: inserter, Databases: databases, CursorSecrets: [][]byte{secret[:]}, Log: tel.Log, Tracers: tel.Tracers, Meters: tel.Meters,
 	})
@@ -151,4 +154,10 @@ func refused(t *testing.T, environ []string, code int, args ...string) string {
 		t.Fatalf("%v: %+v, want code %d", args, got, code)
 	}
 	return got.stderr
+}
+
+// exportOf reads what tenants own, as the API does.
+func exportOf(router *postgres.Router, store *tenancy.Store, bodies record.Store) *export.Service {
+	journals := lease.New(router, nil, lease.Options{Purpose: tenancy.Export})
+	return export.New(router, store, journals, record.New(router, nil, bodies, record.Options{Purpose: tenancy.Export}))
 }

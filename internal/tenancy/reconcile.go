@@ -35,6 +35,12 @@ func (g *Gates) read(ctx context.Context, db *postgres.Database, tenant domain.T
 	return found, postgres.Classify(err)
 }
 
+// says tells that the gate is as the control row wants it. Not every change of the
+// row is one of the gate's, so one of an earlier revision may be right.
+func (g *GateState) says(t Tenant) bool {
+	return g.State == t.gate() && g.Layout == t.Layout && g.IdentityState == t.IdentityState && g.RecordFormat == t.RecordFormat
+}
+
 // RepairedGates says what became of a tenant's gates.
 type RepairedGates struct {
 	Behind []string // the databases whose gate was behind the control row, and follows it again
@@ -52,7 +58,7 @@ func (s *Store) RepairGates(ctx context.Context, gates *Gates, t Tenant) (repair
 		switch {
 		case err != nil:
 			return repaired, fmt.Errorf("gate on %s: %w", db.Name, err)
-		case gate == nil || gate.Revision < t.Revision:
+		case gate == nil || gate.Revision < t.Revision && !gate.says(t):
 			repaired.Behind = append(repaired.Behind, db.Name)
 		case gate.Revision > t.Revision:
 			repaired.Ahead = append(repaired.Ahead, db.Name)

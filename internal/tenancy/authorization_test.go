@@ -35,7 +35,19 @@ func TestStore_ObeysOnlyOperatorsWithTheScope(t *testing.T) {
 		"Tenants":       func(s tenancy.Scope) error { _, _, err := store.Tenants(ctx, s, byName); return err },
 		"SuspendTenant": func(s tenancy.Scope) error { _, err := store.SuspendTenant(ctx, s, tenant.ID); return err },
 		"ResumeTenant":  func(s tenancy.Scope) error { _, err := store.ResumeTenant(ctx, s, tenant.ID); return err },
-		"OpenIdentity":  func(s tenancy.Scope) error { _, err := store.OpenIdentity(ctx, s, importing.ID); return err },
+		"RenameTenant": func(s tenancy.Scope) error {
+			_, err := store.RenameTenant(ctx, s, tenant.ID, tenant.Revision, "other")
+			return err
+		},
+		"AskDeletion": func(s tenancy.Scope) error {
+			_, err := store.AskDeletion(ctx, s, tenant.ID, tenant.Revision)
+			return err
+		},
+		"CancelDeletion":   func(s tenancy.Scope) error { _, err := store.CancelDeletion(ctx, s, tenant.ID); return err },
+		"HoldTenant":       func(s tenancy.Scope) error { _, err := store.HoldTenant(ctx, s, tenant.ID, "a lawsuit"); return err },
+		"LiftHold":         func(s tenancy.Scope) error { _, err := store.LiftHold(ctx, s, tenant.ID); return err },
+		"DemandExportable": func(s tenancy.Scope) error { return store.DemandExportable(ctx, s, tenant.ID) },
+		"OpenIdentity":     func(s tenancy.Scope) error { _, err := store.OpenIdentity(ctx, s, importing.ID); return err },
 		"SetRecordFormat": func(s tenancy.Scope) error {
 			_, err := store.SetRecordFormat(ctx, s, tenant.ID, tenancy.RecordsInObjects)
 			return err

@@ -31,7 +31,7 @@ func (s *Store) ApproveDeletion(ctx context.Context, caller Scope, id domain.Ten
 	if err := demand(caller, OperatorApprove); err != nil {
 		return Deletion{}, err
 	}
-	_, err = s.decideTenant(ctx, id, func(ctx context.Context, tx pgx.Tx, t Tenant) (Tenant, error) {
+	_, err = s.decideGates(ctx, id, func(ctx context.Context, tx pgx.Tx, t Tenant) (Tenant, error) {
 		if d, err = deletionTx(ctx, tx, t); err != nil {
 			return Tenant{}, err
 		}

@@ -23,7 +23,7 @@ func (s *Store) CancelDeletion(ctx context.Context, caller Scope, id domain.Tena
 	if err := demand(caller, OperatorTenants); err != nil {
 		return Tenant{}, err
 	}
-	return s.decideTenant(ctx, id, func(ctx context.Context, tx pgx.Tx, t Tenant) (Tenant, error) {
+	return s.decideGates(ctx, id, func(ctx context.Context, tx pgx.Tx, t Tenant) (Tenant, error) {
 		if t.State == TenantPurging || t.State == TenantPurged {
 			return Tenant{}, errPurged()
 		}

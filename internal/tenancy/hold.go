@@ -39,7 +39,7 @@ func (s *Store) HoldTenant(ctx context.Context, caller Scope, id domain.TenantID
 		return Tenant{}, domain.Invalid("hold_reason_invalid",
 			"A legal hold has a reason of 1 to 500 characters, on one line.").At("/reason")
 	}
-	return s.decideTenant(ctx, id, func(ctx context.Context, tx pgx.Tx, t Tenant) (Tenant, error) {
+	return s.decideHold(ctx, id, func(ctx context.Context, tx pgx.Tx, t Tenant) (Tenant, error) {
 		switch {
 		case t.State == TenantPurged:
 			return Tenant{}, errPurged()
@@ -63,7 +63,7 @@ func (s *Store) LiftHold(ctx context.Context, caller Scope, id domain.TenantID) 
 	if err := demand(caller, OperatorTenants); err != nil {
 		return Tenant{}, err
 	}
-	return s.decideTenant(ctx, id, func(ctx context.Context, tx pgx.Tx, t Tenant) (Tenant, error) {
+	return s.decideHold(ctx, id, func(ctx context.Context, tx pgx.Tx, t Tenant) (Tenant, error) {
 		if t.Hold == nil {
 			return t, nil
 		}
@@ -72,11 +72,31 @@ func (s *Store) LiftHold(ctx context.Context, caller Scope, id domain.TenantID) 
 	})
 }
 
+// decideHold closes the gates of a tenant that is being purged, or lets its purge in
+// again. Of any other tenant they don't depend on a hold, and nobody need wait for it.
+func (s *Store) decideHold(ctx context.Context, id domain.TenantID,
+	decide func(ctx context.Context, tx pgx.Tx, t Tenant) (Tenant, error)) (Tenant, error) {
+	t, err := s.decideTenant(ctx, id, decide)
+	if err != nil || t.State != TenantPurging {
+		return t, err
+	}
+	return s.settleGates(ctx, t)
+}
+
 const sqlLockTenant = `SELECT ` + tenantColumns + ` FROM tenants WHERE tenant_id = $1 FOR NO KEY UPDATE`
 
-// decideTenant has something decided about a tenant under the lock of its row, and
-// then puts the gates into the state that follows. A crash in between leaves gates
-// that a repetition, or for a purge its next step, puts right.
+// decideGates is decideTenant for what the tenant's gates follow. A crash between the
+// two leaves gates that a repetition, or for a purge its next step, puts right.
+func (s *Store) decideGates(ctx context.Context, id domain.TenantID,
+	decide func(ctx context.Context, tx pgx.Tx, t Tenant) (Tenant, error)) (Tenant, error) {
+	t, err := s.decideTenant(ctx, id, decide)
+	if err != nil || t.State == TenantProvisioning {
+		return t, err
+	}
+	return s.settleGates(ctx, t)
+}
+
+// decideTenant has something decided about a tenant under the lock of its row.
 func (s *Store) decideTenant(ctx context.Context, id domain.TenantID,
 	decide func(ctx context.Context, tx pgx.Tx, t Tenant) (Tenant, error)) (t Tenant, err error) {
 	err = s.controlTx(ctx, Operators, func(tx pgx.Tx) error {
@@ -86,10 +106,7 @@ func (s *Store) decideTenant(ctx context.Context, id domain.TenantID,
 		t, err = decide(ctx, tx, t)
 		return err
 	})
-	if err != nil || t.State == TenantProvisioning {
-		return t, err
-	}
-	return s.settleGates(ctx, t)
+	return t, err
 }
 
 func lockTenantTx(ctx context.Context, tx pgx.Tx, id domain.TenantID) (Tenant, error) {

@@ -115,6 +115,7 @@ SELECT format('INSERT INTO %I (%s) SELECT %s FROM generate_series(1, $3::int) i 
                               WHEN a.atttypid = 'uuid'::regtype THEN 'gen_random_uuid()'
                               WHEN a.atttypid = 'timestamptz'::regtype THEN 'now()'
                               WHEN a.atttypid = 'boolean'::regtype THEN 'true'
+                              WHEN a.atttypid = 'interval'::regtype THEN $q$interval '1 hour'$q$
                               WHEN a.atttypid = 'json'::regtype THEN $q$'{}'$q$
                               WHEN a.attndims > 0 THEN $q$'{}'$q$
                               WHEN a.atttypid = 'bytea'::regtype THEN $q$sha256(random()::text::bytea)$q$

@@ -3,6 +3,7 @@ package testkit
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,13 +16,14 @@ type Backup struct {
 	installation *Installation
 	database     string // on the server
 	copy         string // likewise
+	oid          uint32 // of the database
 }
 
 // Backup copies a database ("control", "data1", …) as it is now, file by file. Its
 // connections are cut for that, as by a restart of the server.
 func (in *Installation) Backup(t testing.TB, name string) Backup {
 	t.Helper()
-	b := Backup{in, in.control, ""}
+	b := Backup{installation: in, database: in.control}
 	if name != "control" {
 		i := slices.IndexFunc(in.data, func(database string) bool { return strings.HasSuffix(database, "_"+name) })
 		if i < 0 {
@@ -30,7 +32,12 @@ func (in *Installation) Backup(t testing.TB, name string) Backup {
 		b.database = in.data[i]
 	}
 	b.copy = b.database + "_backup_" + strings.ToLower(rand.Text()[:6])
-	b.do(t, func(admin *pgx.Conn) error { return b.copyDatabase(t.Context(), admin, b.database, b.copy) })
+	b.do(t, func(admin *pgx.Conn) error {
+		if err := admin.QueryRow(t.Context(), `SELECT oid FROM pg_database WHERE datname = $1`, b.database).Scan(&b.oid); err != nil {
+			return err
+		}
+		return b.copyDatabase(t.Context(), admin, b.database, b.copy, "")
+	})
 	t.Cleanup(func() {
 		b.do(t, func(admin *pgx.Conn) error {
 			_, err := admin.Exec(context.Background(), "DROP DATABASE IF EXISTS "+b.copy+" WITH (FORCE)")
@@ -41,13 +48,26 @@ func (in *Installation) Backup(t testing.TB, name string) Backup {
 }
 
 // PutBack puts the database back to the moment of the backup, whoever is connected.
+// It is another database then, as one that was restored from a dump is.
 func (b Backup) PutBack(t testing.TB) {
+	t.Helper()
+	b.putBack(t, "")
+}
+
+// PutBackWhole likewise puts the database back as the very same, as a recovery of
+// its whole server to a point in time does.
+func (b Backup) PutBackWhole(t testing.TB) {
+	t.Helper()
+	b.putBack(t, fmt.Sprintf(" OID %d", b.oid))
+}
+
+func (b Backup) putBack(t testing.TB, options string) {
 	t.Helper()
 	b.do(t, func(admin *pgx.Conn) error {
 		if _, err := admin.Exec(t.Context(), "DROP DATABASE "+b.database+" WITH (FORCE)"); err != nil {
 			return err
 		}
-		return b.copyDatabase(t.Context(), admin, b.copy, b.database)
+		return b.copyDatabase(t.Context(), admin, b.copy, b.database, options)
 	})
 }
 
@@ -68,14 +88,14 @@ const sqlCutConnections = `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_a
 
 // copyDatabase keeps connections away from what it copies: a template must have
 // none.
-func (b Backup) copyDatabase(ctx context.Context, admin *pgx.Conn, from, to string) error {
+func (b Backup) copyDatabase(ctx context.Context, admin *pgx.Conn, from, to, options string) error {
 	for _, step := range []struct {
 		sql  string
 		args []any
 	}{
 		{"ALTER DATABASE " + from + " ALLOW_CONNECTIONS false", nil},
 		{sqlCutConnections, []any{from}},
-		{"CREATE DATABASE " + to + " OWNER holdfast_owner TEMPLATE " + from + " STRATEGY file_copy", nil},
+		{"CREATE DATABASE " + to + " OWNER holdfast_owner TEMPLATE " + from + " STRATEGY file_copy" + options, nil},
 		{"ALTER DATABASE " + from + " ALLOW_CONNECTIONS true", nil},
 	} {
 		if _, err := admin.Exec(ctx, step.sql, step.args...); err != nil {

@@ -81,11 +81,8 @@ func (p *process) openDatabases(ctx context.Context) (err error) {
 	}
 	p.onClose(func(context.Context) error { p.router.Close(); return nil })
 
-	if err := p.telemetry.ObservePool("control", p.router.Control()); err != nil {
-		return err
-	}
 	for _, db := range p.router.Databases() {
-		if err := p.telemetry.ObservePool(db.Name, db.Pool); err != nil {
+		if err := p.telemetry.ObservePool(db.Name, db.Pool, db.Turns); err != nil {
 			return err
 		}
 	}
@@ -131,6 +128,9 @@ func (p *process) startTenancy(ctx context.Context) (err error) {
 		return err
 	}
 	p.store = tenancy.NewStore(p.router.Control(), tenancy.NewGates(p.router), p.keys, time.Now)
+	if err := p.telemetry.ObservePool("control", p.router.Control(), p.store.Turns()); err != nil {
+		return err
+	}
 	if err := p.bootstrap(ctx); err != nil {
 		return err
 	}

@@ -72,6 +72,7 @@ func (w *worker) start(ctx context.Context, c config.Config) (err error) {
 	leases := w.leases(store)
 	records, movesMemory := w.records(leases), record.NewMemory(migrationMemory)
 	if err := errors.Join(
+		w.tel.ObservePool("control", w.router.Control(), store.Turns()),
 		records.Memory().Observe(w.tel.Meters, "snapshots"),
 		movesMemory.Observe(w.tel.Meters, "migrations"),
 	); err != nil {
@@ -113,9 +114,8 @@ func (w *worker) open(ctx context.Context, c config.Config) (err error) {
 	if w.router, err = postgres.Open(ctx, settings); err != nil {
 		return err
 	}
-	err = w.tel.ObservePool("control", w.router.Control())
 	for _, db := range w.router.Databases() {
-		err = errors.Join(err, w.tel.ObservePool(db.Name, db.Pool))
+		err = errors.Join(err, w.tel.ObservePool(db.Name, db.Pool, db.Turns))
 	}
 	if err != nil {
 		return err

@@ -42,6 +42,7 @@ type Location struct {
 type Database struct {
 	Name    string
 	Pool    *pgxpool.Pool
+	Turns   *Turns // at the pool, for what is a tenant's
 	Numbers []domain.Number
 	Pooled  bool // behind a transaction-mode pooler, where nobody can listen
 }
@@ -69,7 +70,7 @@ func Open(ctx context.Context, s Settings) (*Router, error) {
 			r.Close()
 			return nil, fmt.Errorf("data database %s: %w", location.Name, err)
 		}
-		db := &Database{Name: location.Name, Pool: pool, Pooled: s.Pooler}
+		db := &Database{Name: location.Name, Pool: pool, Turns: NewTurns(int(pool.Config().MaxConns)), Pooled: s.Pooler}
 		for n, name := range s.Placement {
 			if name == location.Name {
 				db.Numbers = append(db.Numbers, domain.Number(n))

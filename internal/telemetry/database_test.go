@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -65,6 +66,11 @@ func TestQueryTracer_SpansHaveTheStatementAndNoValue(t *testing.T) {
 	}
 }
 
+// turns are those of a pool at which three have waited for two seconds, one in vain.
+type turns struct{}
+
+func (turns) Waits() (times, givenUp int64, together time.Duration) { return 3, 1, 2 * time.Second }
+
 func TestObservePool_TellsOfConnectionsByTheConventionsNames(t *testing.T) {
 	setenv(t, nil)
 	tel := start(t, io.Discard)
@@ -77,7 +83,7 @@ func TestObservePool_TellsOfConnectionsByTheConventionsNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	if err := tel.ObservePool("data1", pool); err != nil {
+	if err := tel.ObservePool("data1", pool, turns{}); err != nil {
 		t.Fatal(err)
 	}
 	response := httptest.NewRecorder()
@@ -86,9 +92,9 @@ func TestObservePool_TellsOfConnectionsByTheConventionsNames(t *testing.T) {
 		`db_client_connection_max{db_client_connection_pool_name="data1"} 7`,
 		`db_client_connection_count{db_client_connection_pool_name="data1",db_client_connection_state="used"} 0`,
 		`db_client_connection_count{db_client_connection_pool_name="data1",db_client_connection_state="idle"} 0`,
-		`db_client_connection_timeouts_total{db_client_connection_pool_name="data1"} 0`,
-		`holdfast_db_pool_waits_total{db_client_connection_pool_name="data1"} 0`,
-		`holdfast_db_pool_waited_seconds_total{db_client_connection_pool_name="data1"} 0`,
+		`db_client_connection_timeouts_total{db_client_connection_pool_name="data1"} 1`,
+		`holdfast_db_pool_waits_total{db_client_connection_pool_name="data1"} 3`,
+		`holdfast_db_pool_waited_seconds_total{db_client_connection_pool_name="data1"} 2`,
 		`holdfast_build_info{go_version="go`,
 	} {
 		if !strings.Contains(response.Body.String(), want) {

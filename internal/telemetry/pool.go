@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel/attribute"
@@ -39,9 +40,17 @@ func newPoolMetrics(meter metric.Meter) (m poolMetrics, err error) {
 	return m, err
 }
 
+// Turns are those that tenants take at a pool's connections.
+type Turns interface {
+	// Waits tells how often somebody waited for one, how often in vain, and how long
+	// all of them have together.
+	Waits() (times, givenUp int64, together time.Duration)
+}
+
 // ObservePool reports a pool's connections: how many there are, how many are in
-// use, and how long callers wait for one. name is the database's.
-func (t *Telemetry) ObservePool(name string, pool *pgxpool.Pool) error {
+// use, and how long callers wait for one: in the pool's own line, and for the turns
+// that tenants take at it. name is the database's.
+func (t *Telemetry) ObservePool(name string, pool *pgxpool.Pool, turns Turns) error {
 	meter := t.Meters.Meter("github.com/holdfast-dev/holdfast/internal/telemetry")
 	m, err := newPoolMetrics(meter)
 	if err != nil {
@@ -53,12 +62,13 @@ func (t *Telemetry) ObservePool(name string, pool *pgxpool.Pool) error {
 	idle := metric.WithAttributeSet(attribute.NewSet(labels, m.count.AttrClientConnectionState(dbconv.ClientConnectionStateIdle)))
 	_, err = meter.RegisterCallback(func(_ context.Context, to metric.Observer) error {
 		stat := pool.Stat()
+		times, givenUp, together := turns.Waits()
 		to.ObserveInt64(m.count.Inst(), int64(stat.AcquiredConns()), used)
 		to.ObserveInt64(m.count.Inst(), int64(stat.IdleConns()), idle)
 		to.ObserveInt64(m.most.Inst(), int64(stat.MaxConns()), all)
-		to.ObserveInt64(m.timeouts.Inst(), stat.CanceledAcquireCount(), all)
-		to.ObserveInt64(m.waits, stat.EmptyAcquireCount(), all)
-		to.ObserveFloat64(m.waited, stat.EmptyAcquireWaitTime().Seconds(), all)
+		to.ObserveInt64(m.timeouts.Inst(), stat.CanceledAcquireCount()+givenUp, all)
+		to.ObserveInt64(m.waits, stat.EmptyAcquireCount()+times, all)
+		to.ObserveFloat64(m.waited, (stat.EmptyAcquireWaitTime() + together).Seconds(), all)
 		return nil
 	}, m.count.Inst(), m.most.Inst(), m.timeouts.Inst(), m.waits, m.waited)
 	return err

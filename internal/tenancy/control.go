@@ -18,6 +18,7 @@ import (
 // caller's Scope and check it themselves.
 type Store struct {
 	control *pgxpool.Pool
+	turns   *postgres.Turns // at the pool; the operators count as a tenant
 	gates   TenantGates
 	keys    *ServerKeys
 	now     func() time.Time
@@ -32,8 +33,15 @@ type TenantGates interface {
 // NewStore makes the store. The keys must include every server key under which
 // something is still kept. The clock stamps rows and judges expiry.
 func NewStore(control *pgxpool.Pool, gates TenantGates, keys *ServerKeys, now func() time.Time) *Store {
-	return &Store{control: control, gates: gates, keys: keys, now: now}
+	s := &Store{control: control, gates: gates, keys: keys, now: now}
+	if control != nil {
+		s.turns = postgres.NewTurns(int(control.Config().MaxConns))
+	}
+	return s
 }
+
+// Turns are those of tenants at the control database's pool.
+func (s *Store) Turns() *postgres.Turns { return s.turns }
 
 // The first is for what reads, and for what is the operators'. The second holds the
 // tenant's state, and refuses what a purge would miss.
@@ -53,6 +61,11 @@ func (s *Store) controlTx(ctx context.Context, tenant domain.TenantID, fn func(p
 }
 
 func (s *Store) runControl(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error {
+	turn, err := s.turns.Take(ctx, tenant)
+	if err != nil {
+		return postgres.Classify(err)
+	}
+	defer turn.End()
 	tx, err := s.beginControl(ctx, tenant, pgx.ReadWrite)
 	if err != nil {
 		return postgres.Classify(err)
@@ -77,6 +90,11 @@ func (s *Store) controlRead(ctx context.Context, tenant domain.TenantID, fn func
 }
 
 func (s *Store) readControl(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error {
+	turn, err := s.turns.Take(ctx, tenant)
+	if err != nil {
+		return postgres.Classify(err)
+	}
+	defer turn.End()
 	tx, err := s.beginControl(ctx, tenant, pgx.ReadOnly)
 	if err != nil {
 		return postgres.Classify(err)

@@ -82,6 +82,11 @@ func Run(ctx context.Context, db *postgres.Database, entry Entry, fn func(ctx co
 }
 
 func run(ctx context.Context, db *postgres.Database, entry Entry, fn func(ctx context.Context, tx *Tx) error) error {
+	turn, err := db.Turns.Take(ctx, entry.Tenant)
+	if err != nil {
+		return postgres.Classify(err)
+	}
+	defer turn.End()
 	conn, err := db.Pool.Acquire(ctx)
 	if err != nil {
 		return postgres.Classify(err)

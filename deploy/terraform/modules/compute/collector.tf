@@ -22,8 +22,17 @@ locals {
     "holdfast_jobs_leader",
     "holdfast_jobs_oldest_seconds",
     "holdfast_jobs_schedule_overdue_seconds",
+    "holdfast_migration_open",
     "holdfast_record_unreferenced_bytes",
     "holdfast_sweep_pass_age_seconds",
+  ]
+
+  # Series that would hide the others behind a greatest value: what takes long by its
+  # nature, and migrations that have not stopped.
+  dropped = [
+    "holdfast_jobs_oldest_seconds;.*(migration_run|migration_scrub).*",
+    "holdfast_sweep_pass_age_seconds;.*(checkpoints|objects).*",
+    "holdfast_migration_open;[^;]*;(|[^s].*|s[^t].*)",
   ]
 
   collector = { for name, server in local.servers : name => yamlencode({
@@ -34,11 +43,10 @@ locals {
             job_name        = name
             scrape_interval = "30s"
             static_configs  = [{ targets = ["127.0.0.1:${server.metrics_port}"] }]
-            metric_relabel_configs = [{
-              source_labels = ["__name__"]
-              regex         = join("|", local.kept)
-              action        = "keep"
-            }]
+            metric_relabel_configs = [
+              { source_labels = ["__name__"], regex = join("|", local.kept), action = "keep" },
+              { source_labels = ["__name__", "kind", "state"], regex = join("|", local.dropped), action = "drop" },
+            ]
           }]
         }
       }

@@ -20,23 +20,28 @@ locals {
   signals = {
     jobs-late = {
       metric      = "holdfast_jobs_oldest_seconds"
-      above       = 600
-      description = "A job has been due for ten minutes: there are too few workers, or they fail."
+      above       = 300
+      description = "A job has been due for five minutes: there are too few workers, or they fail."
     }
     schedules-late = {
       metric      = "holdfast_jobs_schedule_overdue_seconds"
-      above       = 600
-      description = "A schedule has not been served for ten minutes: nothing of its kind is asked for any more."
+      above       = 300
+      description = "A schedule has not been served for five minutes: nothing of its kind is asked for any more."
     }
     operations-overdue = {
       metric      = "holdfast_identity_operations_overdue_seconds"
-      above       = 120
+      above       = 60
       description = "Unfinished changes of accounts are overdue: the sweep doesn't come to them."
     }
     sweep-old = {
       metric      = "holdfast_sweep_pass_age_seconds"
-      above       = 900
-      description = "A sweep hasn't been all round for a quarter of an hour."
+      above       = 3600
+      description = "A sweep hasn't been all round for an hour."
+    }
+    migration-stopped = {
+      metric      = "holdfast_migration_open"
+      above       = 0
+      description = "A migration of bodies has stopped, and waits for a person."
     }
     bodies-corrupt = {
       metric      = "holdfast_bodies_corrupt_total"

@@ -67,7 +67,11 @@ func (c *cleaner[T]) lap(ctx context.Context, run *sweepRun, walk *walk[chore[T]
 		if !ok {
 			return true
 		}
+		before := run.steps
 		if !c.visit(ctx, run, turn) {
+			if run.steps > before {
+				walk.leave(turn)
+			}
 			return false
 		}
 		walk.pass(turn)

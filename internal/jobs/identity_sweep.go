@@ -101,8 +101,11 @@ func (s *identitySweeper) operations(ctx context.Context, run *sweepRun, walk *w
 		if !ok {
 			return true
 		}
-		for more := true; more; {
+		for more, begun := true, false; more; begun = true {
 			if !run.mayGoOn(ctx) {
+				if begun {
+					walk.leave(p)
+				}
 				return false
 			}
 			more = run.step(ctx, "operations", p.family, func() (identity.SweepStep, error) {

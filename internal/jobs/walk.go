@@ -13,13 +13,18 @@ import (
 // process's own: where a pass over one place stands is kept by the domain, and all
 // that the order must do is let none wait for long.
 //
+// A place with more to do than a run has time for waits for its next turn like all
+// others, in a further lap.
+//
 // Runs that walk at once share a lap.
 type walk[P comparable] struct {
 	places []P
 
 	mu   sync.Mutex
 	next int
-	left int // of the lap
+	lap  int  // places that one has
+	left int  // of the lap
+	more bool // than the lap's turns could do
 }
 
 // newWalk makes a walk over each kind in each number.
@@ -36,19 +41,24 @@ func newWalk[K any, P comparable](kinds []K, numbers []domain.Number, place func
 	return w
 }
 
-// begin begins a lap of so many places, at most of all, unless one was left.
+// begin begins a lap of so many places, at most of all, unless there is one to go on
+// with.
 func (w *walk[P]) begin(visits int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.left == 0 {
-		w.left = min(visits, len(w.places))
+	if w.left == 0 && !w.more {
+		w.lap = min(visits, len(w.places))
+		w.left = w.lap
 	}
 }
 
-// turn gives the place whose turn it is; false when the lap is done.
+// turn gives the place whose turn it is; false when all laps are done.
 func (w *walk[P]) turn() (place P, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.left == 0 && w.more {
+		w.left, w.more = w.lap, false
+	}
 	if w.left == 0 {
 		return place, false
 	}
@@ -59,6 +69,18 @@ func (w *walk[P]) turn() (place P, ok bool) {
 func (w *walk[P]) pass(had P) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.onFrom(had)
+}
+
+// leave is pass where there is more to do.
+func (w *walk[P]) leave(had P) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.more = true
+	w.onFrom(had)
+}
+
+func (w *walk[P]) onFrom(had P) {
 	if w.left > 0 && w.places[w.next] == had {
 		w.next = (w.next + 1) % len(w.places)
 		w.left--

@@ -43,21 +43,33 @@ func (k secrets) DeriveWith(keyID string, parts ...string) ([]byte, bool) {
 
 func newInstallation(t *testing.T) *installation {
 	t.Helper()
-	in := &installation{databases: testkit.Databases(t, 3)}
-	in.router = in.databases.Router(t, postgres.RoleAPI)
-	in.owner = in.databases.Router(t, postgres.RoleOwner)
-	keys, err := tenancy.NewServerKeys(tenancy.ServerKey{ID: "k1", Secret: [32]byte{1}})
-	must(t, err)
-	in.store = tenancy.NewStore(in.router.Control(), tenancy.NewGates(in.router), keys, time.Now)
+	return onDatabases(t, testkit.Databases(t, 3))
+}
+
+func onDatabases(t *testing.T, databases *testkit.Installation) *installation {
+	t.Helper()
+	in := (&installation{}).with(t, databases)
 	in.tenant = in.newTenant(t, "acme")
 	in.scope = tenancy.Scope{
 		Tenant: in.tenant.ID, Principal: domain.NewID[domain.PrincipalKind](time.Now()), Name: "tester",
 		Settings: tenancy.Settings{HandlePolicy: "ascii", IDKey: []byte("a key of the tenant's own")},
 	}
-	in.directory = identity.New(in.router, secrets("server"), identity.Options{})
-	in.worlds = lease.New(in.router, secrets("server"), lease.Options{})
-	in.records = record.New(in.router, in.worlds, nil, record.Options{})
 	return in
+}
+
+// with is the same installation on other databases.
+func (in *installation) with(t *testing.T, databases *testkit.Installation) *installation {
+	t.Helper()
+	other := &installation{databases: databases, tenant: in.tenant, scope: in.scope}
+	other.router = databases.Router(t, postgres.RoleAPI)
+	other.owner = databases.Router(t, postgres.RoleOwner)
+	keys, err := tenancy.NewServerKeys(tenancy.ServerKey{ID: "k1", Secret: [32]byte{1}})
+	must(t, err)
+	other.store = tenancy.NewStore(other.router.Control(), tenancy.NewGates(other.router), keys, time.Now)
+	other.directory = identity.New(other.router, secrets("server"), identity.Options{})
+	other.worlds = lease.New(other.router, secrets("server"), lease.Options{})
+	other.records = record.New(other.router, other.worlds, nil, record.Options{})
+	return other
 }
 
 // backup copies a database as it is.

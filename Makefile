@@ -1,7 +1,10 @@
 # Each target starts what it needs, and ends it. Go and make are enough: as root,
 # tests bring the Debian packages that they need; lint and the clients take npm.
 
-.PHONY: dev demo test mutate crash bench image terraform lint generate build packages devstack
+# What npm has brought for the TypeScript client.
+TYPESCRIPT = clients/typescript/node_modules/.package-lock.json
+
+.PHONY: dev demo test clients mutate crash bench image terraform lint generate build packages devstack
 
 dev: build ## the stack with the API and the worker, left running; data stays in .holdfast/dev
 	bin/devstack run --keep .holdfast/dev -- bin/demo dev
@@ -13,6 +16,11 @@ test: packages devstack ## all tests
 	go -C devstack test ./...
 	bin/devstack run --databases 2 --durable=false -- go -C deploy/observability test ./...
 	bin/devstack run --databases 3 --durable=false -- go test ./...
+
+clients: build $(TYPESCRIPT) ## the TypeScript client's types, tests and package, and the examples of both clients against a live stack
+	cd clients/typescript && npm test --silent
+	go build -o bin/examples/ ./clients/go/example/...
+	bin/devstack run --durable=false -- bin/tryout
 
 mutate: devstack ## remove each guard of a lease, a record and a migration in turn, and see the tests fail
 	bin/devstack run --databases 3 --durable=false -- go test -tags mutate -p 2 -timeout 30m -run TestMutants -v ./internal/domain/lease ./internal/domain/record ./internal/domain/migration
@@ -40,8 +48,9 @@ lint: ## format, vet, staticcheck, and the API's description
 	go run $(STATICCHECK) ./... && go -C devstack run $(STATICCHECK) ./... && go -C deploy/observability run $(STATICCHECK) ./...
 	npx --yes @redocly/cli@2.77.0 lint web/openapi.yaml
 
-generate: ## everything that is generated and checked in
+generate: $(TYPESCRIPT) ## everything that is generated and checked in
 	go generate ./... && go -C deploy/observability generate ./...
+	cd clients/typescript && npm run --silent generate
 
 build: devstack
 	go build -o bin/ ./cmd/...
@@ -51,5 +60,11 @@ packages: ## what tests need of Debian
 
 devstack:
 	go -C devstack build -o ../bin/ . ./etcdload
+
+$(TYPESCRIPT): clients/typescript/package-lock.json
+	@node -e 'process.exit(parseInt(process.versions.node) < 20)' 2>/dev/null && command -v npm >/dev/null || \
+		{ echo "The TypeScript client needs Node.js 20 or later with npm, which isn't here: apt-get install -y npm, or see nodejs.org"; exit 1; }
+	cd clients/typescript && npm ci --silent
+	@touch $@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2

@@ -1,0 +1,16 @@
+export { createClient } from "./client.js";
+export type { Answer, ClientOptions, HoldfastClient, PathsWith, Success } from "./client.js";
+export { isProblem, isRecordConflict, ProblemError } from "./problem.js";
+export type { FieldError, RecordConflict } from "./problem.js";
+export { followEvents, items, pages } from "./pages.js";
+export type { FollowEventsOptions, Item, ListInit, ListPath, Page } from "./pages.js";
+export { append, followJournal, GapError, readJournal } from "./journal.js";
+export type { AppendOptions, JournalEntry, JournalOptions } from "./journal.js";
+export { publish, readRecord } from "./records.js";
+export type { Expectation, RecordChange, VerifiedRecord } from "./records.js";
+export { digestOf, readBody, UnverifiedBodyError, verifiedBody } from "./bodies.js";
+export type { SectionAddress, VerifiedBody } from "./bodies.js";
+export { followExport } from "./export.js";
+export type { ChangedSection, ExportOptions, ExportPage } from "./export.js";
+export { importAccounts } from "./imports.js";
+export type { Operations, Paths, Schemas } from "./schemas.js";

@@ -1455,7 +1455,8 @@ type Event struct {
 	// Kind `account.created`, `account.changed`, `account.email_changed`,
 	// `account.email_removed`, `account.deleted`, `device.created`, `device.changed`,
 	// `device.approved`, `device.denied`, `device.redeemed`, `device.revoked` or
-	// `device.removed`.
+	// `device.removed`; and `account.restored` or `device.restored`, behind a restore of its
+	// database to an earlier time.
 	//
 	//
 	// Example: account.changed
@@ -2842,7 +2843,7 @@ type MigrationStatus struct {
 type MigrationStop struct {
 	// Category `source_defect`, `object_corrupt`, `object_missing`, `bucket_unavailable`,
 	// `lifecycle_unsafe`, `lifecycle_unreadable`, `tenant_closed`, `database_unavailable`,
-	// `build_differs`, `verification_failed` or `internal`. More may come.
+	// `database_restored`, `build_differs`, `verification_failed` or `internal`. More may come.
 	//
 	//
 	// Example: source_defect
@@ -6358,6 +6359,9 @@ type ClientInterface interface {
 	// the last is empty. A body that can't be had fails the page, 503 `body_unavailable` with `key`
 	// and `section`, or with `unavailable=mark` is marked in its place.
 	//
+	// 422 `cursor_ahead` for a sequence that the collection has never come to, as behind a restore of
+	// its database to an earlier time: read it again from 0.
+	//
 	// Corresponds with GET /v1/collections/{collection}/export (the `ExportRecords` operationId).
 	ExportRecords(ctx context.Context, collection CollectionName, params *ExportRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -9117,6 +9121,9 @@ func (c *Client) HeartbeatBatch(ctx context.Context, collection CollectionName, 
 // is larger comes alone. `more` tells whether others stand behind these already; no page before
 // the last is empty. A body that can't be had fails the page, 503 `body_unavailable` with `key`
 // and `section`, or with `unavailable=mark` is marked in its place.
+//
+// 422 `cursor_ahead` for a sequence that the collection has never come to, as behind a restore of
+// its database to an earlier time: read it again from 0.
 //
 // Corresponds with GET /v1/collections/{collection}/export (the `ExportRecords` operationId).
 func (c *Client) ExportRecords(ctx context.Context, collection CollectionName, params *ExportRecordsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -20749,6 +20756,9 @@ type ClientWithResponsesInterface interface {
 	// the last is empty. A body that can't be had fails the page, 503 `body_unavailable` with `key`
 	// and `section`, or with `unavailable=mark` is marked in its place.
 	//
+	// 422 `cursor_ahead` for a sequence that the collection has never come to, as behind a restore of
+	// its database to an earlier time: read it again from 0.
+	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/collections/{collection}/export (the `ExportRecords` operationId).
@@ -32089,6 +32099,9 @@ func (c *ClientWithResponses) HeartbeatBatchWithResponse(ctx context.Context, co
 // is larger comes alone. `more` tells whether others stand behind these already; no page before
 // the last is empty. A body that can't be had fails the page, 503 `body_unavailable` with `key`
 // and `section`, or with `unavailable=mark` is marked in its place.
+//
+// 422 `cursor_ahead` for a sequence that the collection has never come to, as behind a restore of
+// its database to an earlier time: read it again from 0.
 //
 // Returns a wrapper object for the known response body format(s).
 //

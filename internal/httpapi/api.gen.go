@@ -1457,7 +1457,8 @@ type Event struct {
 	// Kind `account.created`, `account.changed`, `account.email_changed`,
 	// `account.email_removed`, `account.deleted`, `device.created`, `device.changed`,
 	// `device.approved`, `device.denied`, `device.redeemed`, `device.revoked` or
-	// `device.removed`.
+	// `device.removed`; and `account.restored` or `device.restored`, behind a restore of its
+	// database to an earlier time.
 	//
 	//
 	// Example: account.changed
@@ -2844,7 +2845,7 @@ type MigrationStatus struct {
 type MigrationStop struct {
 	// Category `source_defect`, `object_corrupt`, `object_missing`, `bucket_unavailable`,
 	// `lifecycle_unsafe`, `lifecycle_unreadable`, `tenant_closed`, `database_unavailable`,
-	// `build_differs`, `verification_failed` or `internal`. More may come.
+	// `database_restored`, `build_differs`, `verification_failed` or `internal`. More may come.
 	//
 	//
 	// Example: source_defect

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/maypok86/otter/v2"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
@@ -30,6 +32,7 @@ type Limiter struct {
 	databases []string
 	tenants   *otter.Cache[domain.TenantID, *tenant]
 	now       func() time.Time
+	refusals  refusals
 	log       *slog.Logger
 }
 
@@ -41,15 +44,15 @@ type source interface {
 // NewLimiter makes a limiter of what the store has. The databases are those that
 // have numbers.
 func NewLimiter(store *Store, databases []string, log *slog.Logger) (*Limiter, error) {
-	return newLimiter(store, databases, time.Now, log)
+	return newLimiter(store, databases, time.Now, otel.GetMeterProvider(), log)
 }
 
-func newLimiter(source source, databases []string, now func() time.Time, log *slog.Logger) (*Limiter, error) {
+func newLimiter(source source, databases []string, now func() time.Time, meters metric.MeterProvider, log *slog.Logger) (*Limiter, error) {
 	tenants, err := otter.New(&otter.Options[domain.TenantID, *tenant]{MaximumSize: maxTenants})
 	if err != nil {
 		return nil, err
 	}
-	return &Limiter{source: source, databases: databases, tenants: tenants, now: now, log: log}, nil
+	return &Limiter{source: source, databases: databases, tenants: tenants, now: now, refusals: newRefusals(meters), log: log}, nil
 }
 
 // tenant is what a process knows of one.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/metric/noop"
+
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
@@ -57,7 +59,7 @@ var acme = domain.TenantID{1}
 func newTestLimiter(t *testing.T, set Set) (*Limiter, *told, *clock) {
 	t.Helper()
 	source, now := &told{set: set}, &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	l, err := newLimiter(source, nil, now.read, slog.New(slog.DiscardHandler))
+	l, err := newLimiter(source, nil, now.read, noop.NewMeterProvider(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,12 +71,21 @@ type field struct {
 	effective func(*Limits) *int64
 }
 
+// The names of those that are no stocks.
+const (
+	requestsPerSecond  = "requests_per_second"
+	concurrentRequests = "concurrent_requests"
+	waitingRequests    = "waiting_requests"
+	entriesPerSecond   = "entries_per_second"
+	importRows         = "import_rows"
+)
+
 var fields = []field{
-	{"requests_per_second", 1, func(s *Set) **int64 { return &s.RequestsPerSecond }, func(l *Limits) *int64 { return &l.RequestsPerSecond }},
-	{"concurrent_requests", 1, func(s *Set) **int64 { return &s.ConcurrentRequests }, func(l *Limits) *int64 { return &l.ConcurrentRequests }},
-	{"waiting_requests", 1, func(s *Set) **int64 { return &s.WaitingRequests }, func(l *Limits) *int64 { return &l.WaitingRequests }},
-	{"entries_per_second", 1, func(s *Set) **int64 { return &s.EntriesPerSecond }, func(l *Limits) *int64 { return &l.EntriesPerSecond }},
-	{"import_rows", 1, func(s *Set) **int64 { return &s.ImportRows }, func(l *Limits) *int64 { return &l.ImportRows }},
+	{requestsPerSecond, 1, func(s *Set) **int64 { return &s.RequestsPerSecond }, func(l *Limits) *int64 { return &l.RequestsPerSecond }},
+	{concurrentRequests, 1, func(s *Set) **int64 { return &s.ConcurrentRequests }, func(l *Limits) *int64 { return &l.ConcurrentRequests }},
+	{waitingRequests, 1, func(s *Set) **int64 { return &s.WaitingRequests }, func(l *Limits) *int64 { return &l.WaitingRequests }},
+	{entriesPerSecond, 1, func(s *Set) **int64 { return &s.EntriesPerSecond }, func(l *Limits) *int64 { return &l.EntriesPerSecond }},
+	{importRows, 1, func(s *Set) **int64 { return &s.ImportRows }, func(l *Limits) *int64 { return &l.ImportRows }},
 	{string(domain.Accounts), 0, func(s *Set) **int64 { return &s.Accounts }, func(l *Limits) *int64 { return &l.Accounts }},
 	{string(domain.Devices), 0, func(s *Set) **int64 { return &s.Devices }, func(l *Limits) *int64 { return &l.Devices }},
 	{string(domain.Worlds), 0, func(s *Set) **int64 { return &s.Worlds }, func(l *Limits) *int64 { return &l.Worlds }},

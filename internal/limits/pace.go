@@ -63,12 +63,18 @@ func (l *Limiter) Admit(ctx context.Context, tenant domain.TenantID, waits bool)
 	admitted := p.requests.AllowN(now, 1)
 	a = Admission{Policy: p.policy, Remaining: remaining(p.requests, now)}
 	if !admitted {
+		l.refusals.count(ctx, requestsPerSecond)
 		return nil, a, errRate.After(untilOne(p.requests, now))
 	}
+	limit := concurrentRequests
 	if waits {
+		limit = waitingRequests
 		done, err = p.wait()
 	} else {
 		done, err = p.turn(ctx)
+	}
+	if err != nil {
+		l.refusals.count(ctx, limit)
 	}
 	return done, a, err
 }
@@ -125,6 +131,7 @@ func (l *Limiter) Entries(ctx context.Context, tenant domain.TenantID, n int) er
 	if p.entries.AllowN(now, n) {
 		return nil
 	}
+	l.refusals.count(ctx, entriesPerSecond)
 	missing := float64(n) - p.entries.TokensAt(now)
 	return errEntries.After(time.Duration(missing / float64(p.entries.Limit()) * float64(time.Second)))
 }

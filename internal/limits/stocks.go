@@ -59,6 +59,7 @@ func (l *Limiter) Demand(ctx context.Context, tenant domain.TenantID, stock doma
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if most := s.limits.of(stock); s.has(stock)+more > most {
+		l.refusals.count(ctx, string(stock))
 		return errQuota.With("quota", string(stock)).With("limit", most)
 	}
 	return nil

@@ -7314,6 +7314,9 @@ type ClientInterface interface {
 
 	// GetLimits What a tenant may do and have
 	//
+	// Every limit that is in force, and whether it was set for this tenant or is the default. Rates
+	// and requests under way are of one server.
+	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/limits (the `GetLimits` operationId).
 	GetLimits(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -10906,6 +10909,9 @@ func (c *Client) SetLegalHold(ctx context.Context, tenantID TenantID, body SetLe
 }
 
 // GetLimits What a tenant may do and have
+//
+// Every limit that is in force, and whether it was set for this tenant or is the default. Rates
+// and requests under way are of one server.
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/limits (the `GetLimits` operationId).
 func (c *Client) GetLimits(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -21792,6 +21798,9 @@ type ClientWithResponsesInterface interface {
 	SetLegalHoldWithResponse(ctx context.Context, tenantID TenantID, body SetLegalHoldJSONRequestBody, reqEditors ...RequestEditorFn) (*SetLegalHoldResponse, error)
 
 	// GetLimitsWithResponse What a tenant may do and have
+	//
+	// Every limit that is in force, and whether it was set for this tenant or is the default. Rates
+	// and requests under way are of one server.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -33634,6 +33643,9 @@ func (c *ClientWithResponses) SetLegalHoldWithResponse(ctx context.Context, tena
 }
 
 // GetLimitsWithResponse What a tenant may do and have
+//
+// Every limit that is in force, and whether it was set for this tenant or is the default. Rates
+// and requests under way are of one server.
 //
 // Returns a wrapper object for the known response body format(s).
 //

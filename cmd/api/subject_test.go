@@ -228,7 +228,7 @@ func (s *subject) valid(t testing.TB, op described) *exchange {
 	case "revokeOperatorApiKey":
 		x.path["key_id"] = s.newOperatorKey(t, s.newOperator(t, n))
 	default:
-		if s.validOnWorlds(t, x, n, json) || s.validOnRecords(t, x, n, json) || s.validOnMigrations(t, x, n, json) || s.validOnTenants(t, x, n, json) {
+		if s.validOnWorlds(t, x, n, json) || s.validOnRecords(t, x, n, json) || s.validOnMigrations(t, x, n, json) || s.validOnTenants(t, x, n, json) || s.validOnLimits(t, x, n, json) {
 			break
 		}
 		t.Fatalf("no valid request is known for %v (%s)", op, op.operation.OperationID)

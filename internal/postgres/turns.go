@@ -86,7 +86,6 @@ func (t *Turns) Take(ctx context.Context, tenant domain.TenantID) (Turn, error) 
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.waits++
 	t.waited += time.Since(began)
 	if err != nil {
 		t.givenUp++
@@ -116,6 +115,7 @@ func (t *Turns) free(s *share) bool { return t.taken < t.size && s.taken < t.mos
 // wait puts one more of the share's in line.
 func (t *Turns) wait(s *share) (*waiter, *list.Element) {
 	t.arrived++
+	t.waits++
 	w := &waiter{arrived: t.arrived, granted: make(chan struct{})}
 	place := s.waiting.PushBack(w)
 	if s.waiting.Len() == 1 {

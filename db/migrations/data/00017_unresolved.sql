@@ -5,7 +5,7 @@
 
 CREATE POLICY scanner ON migration_deferred FOR SELECT TO holdfast_scanner USING (true);
 -- +goose StatementBegin
-CREATE FUNCTION upkeep_deferred() RETURNS TABLE (sections bigint, oldest timestamptz)
+CREATE FUNCTION deferred_sections() RETURNS TABLE (sections bigint, oldest timestamptz)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
     BEGIN ATOMIC
         SELECT count(*), min(d.first_at) FROM migration_deferred d;
@@ -13,7 +13,7 @@ CREATE FUNCTION upkeep_deferred() RETURNS TABLE (sections bigint, oldest timesta
 -- +goose StatementEnd
 GRANT SELECT (tenant_id, first_at) ON migration_deferred TO holdfast_scanner;
 GRANT CREATE ON SCHEMA public TO holdfast_scanner;
-ALTER FUNCTION upkeep_deferred() OWNER TO holdfast_scanner;
+ALTER FUNCTION deferred_sections() OWNER TO holdfast_scanner;
 REVOKE CREATE ON SCHEMA public FROM holdfast_scanner;
-REVOKE EXECUTE ON FUNCTION upkeep_deferred() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION upkeep_deferred() TO holdfast_worker;
+REVOKE EXECUTE ON FUNCTION deferred_sections() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION deferred_sections() TO holdfast_worker;

@@ -40,7 +40,7 @@ type Unresolved struct {
 	Oldest   *time.Time // when the first of them was; nil for none
 }
 
-const sqlUnresolved = `SELECT sections, oldest FROM upkeep_deferred()`
+const sqlUnresolved = `SELECT sections, oldest FROM deferred_sections()`
 
 // Unresolved counts what is deferred on a data database. It is the worker's.
 //

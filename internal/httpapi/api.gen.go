@@ -4251,7 +4251,7 @@ type SetLimits struct {
 	// EntriesPerSecond Journal entries appended a second, by one server. Over it 429 `rate_limited`, with Retry-After.
 	EntriesPerSecond *int64 `json:"entries_per_second,omitempty"`
 
-	// ImportRows Lines of one import.
+	// ImportRows Lines of one import. Over it 413 `too_many_lines`. No import has more than 10,000.
 	ImportRows *int64 `json:"import_rows,omitempty"`
 
 	// RequestsPerSecond Requests a second, of one server. Over it 429 `rate_limited`, with Retry-After.

@@ -196,6 +196,7 @@ func (p *process) makeAPI(ctx context.Context) error {
 		Databases:      p.swept(),
 		Checks:         p.checks(),
 		Issuer:         p.config.Issuer,
+		Proxies:        p.config.Proxies,
 		CursorSecrets:  cursorSecrets(p.config.ServerKeys),
 		Log:            p.telemetry.Log,
 		Tracers:        p.telemetry.Tracers,

@@ -2,6 +2,7 @@ package config
 
 import (
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -42,6 +43,20 @@ func (l *loader) address(name, text string) string {
 		l.problem(name, "%q is not HOST:PORT", text)
 	}
 	return text
+}
+
+// proxies are networks. One that has bits beyond its length is a slip, and perhaps a
+// larger one than was meant.
+func (l *loader) proxies(text string) (networks []netip.Prefix) {
+	for _, word := range strings.Fields(text) {
+		network, err := netip.ParsePrefix(word)
+		if err != nil || network != network.Masked() {
+			l.problem("HOLDFAST_PROXIES", "%q is not a network as 10.0.0.0/16", word)
+			continue
+		}
+		networks = append(networks, network)
+	}
+	return networks
 }
 
 // issuer is a URL as RFC 8414, section 2, wants it: https, no query and no

@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/postgres"
@@ -48,9 +49,10 @@ type Config struct {
 	OperatorKey       Secret      // the first operator's API key; zero for none
 	SecondOperatorKey Secret      // in development only
 
-	APIAddress     string // host:port
-	MetricsAddress string // host:port; empty for none
-	Issuer         string // a URL without a trailing slash
+	APIAddress     string         // host:port
+	Proxies        []netip.Prefix // of the proxies in front, that are believed whom they forward
+	MetricsAddress string         // host:port; empty for none
+	Issuer         string         // a URL without a trailing slash
 
 	URL    string // the API's, as the command line calls it
 	APIKey Secret // likewise

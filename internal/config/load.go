@@ -73,6 +73,7 @@ func (l *loader) load() Config {
 	}
 
 	c.APIAddress = l.apiAddress(v.APIAddress, c.Environment)
+	c.Proxies = l.proxies(v.Proxies)
 	c.Issuer = l.issuer(v.Issuer, c.Environment, c.APIAddress)
 	c.ServerKeys = l.serverKeys(v.ServerKeys)
 	c.OperatorKey = l.apiKey("HOLDFAST_OPERATOR_KEY", v.OperatorKey)

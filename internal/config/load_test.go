@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ var (
 	operatorKey  = "hf_" + strings.Repeat("0a", 16) + "_" + strings.Repeat("S", 42) + "Q"
 	secondKey    = "hf_" + strings.Repeat("0b", 16) + "_" + strings.Repeat("S", 42) + "Q"
 	sameSecrets  = cmp.AllowUnexported(config.Secret{})
-	sameElements = cmpopts.EquateEmpty()
+	sameElements = cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Prefix{})}
 )
 
 func TestLoad_DevelopmentNeedsLittle(t *testing.T) {
@@ -84,6 +85,7 @@ func TestLoad_ProductionWithEverything(t *testing.T) {
 		},
 		OperatorKey: config.NewSecret(operatorKey),
 		APIAddress:  "0.0.0.0:80",
+		Proxies:     []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("fd00::/8")},
 		Issuer:      "https://holdfast.example",
 		Drain:       0,
 		LogLevel:    slog.LevelDebug,
@@ -115,6 +117,7 @@ func full(entries ...string) []string {
 		"HOLDFAST_SERVER_KEYS=k2:" + serverKey + " k1:" + strings.Repeat("11", 32),
 		"HOLDFAST_OPERATOR_KEY=" + operatorKey,
 		"HOLDFAST_API_ADDRESS=0.0.0.0:80",
+		"HOLDFAST_PROXIES=10.0.0.0/16 fd00::/8",
 		"HOLDFAST_ISSUER=https://holdfast.example",
 		"HOLDFAST_DRAIN_SECONDS=0",
 		"HOLDFAST_LOG_LEVEL=debug",

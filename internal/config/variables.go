@@ -37,6 +37,7 @@ type variables struct {
 
 	APIAddress     string `env:"HOLDFAST_API_ADDRESS" read:"api" default:"\"127.0.0.1:8080\" in development, else \":8080\"" help:"Where the API listens"`
 	MetricsAddress string `env:"HOLDFAST_METRICS_ADDRESS" read:"api worker" default:"\"127.0.0.1:9090\", the worker's \"127.0.0.1:9091\"" help:"Where the private port listens, with the metrics; empty turns it off"`
+	Proxies        string `env:"HOLDFAST_PROXIES" read:"api" default:"none" help:"The networks of the proxies in front, as \"10.0.0.0/16 10.1.0.0/16\", whose \"X-Forwarded-For\" tells where a request comes from; that is for the log and the audit log"`
 	Issuer         string `env:"HOLDFAST_ISSUER" read:"api" default:"in development the API's address, unless that has port 0; else required" help:"The URL that tokens name as their issuer; https outside of development"`
 
 	URL    string `env:"HOLDFAST_URL" read:"cli" envDefault:"http://127.0.0.1:8080" help:"The API that \"holdfast\" calls"`

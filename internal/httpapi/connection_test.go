@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -181,5 +182,32 @@ func TestConnection_HeadIsGetWithoutABody(t *testing.T) {
 	response.Body.Close()
 	if response.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("draining, /readyz answers %d", response.StatusCode)
+	}
+}
+
+func TestAddress_IsTheProxysWordOnlyWhereItIsBelieved(t *testing.T) {
+	t.Parallel()
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}
+	for name, c := range map[string]struct {
+		proxies         []netip.Prefix
+		peer, forwarded string
+		want            string
+	}{
+		"nobody in front":                    {nil, "10.0.0.9:1", "203.0.113.7", "10.0.0.9"},
+		"the proxy":                          {proxies, "10.0.0.9:1", "203.0.113.7", "203.0.113.7"},
+		"two of them":                        {proxies, "10.0.0.9:1", "203.0.113.7, 10.0.0.8", "203.0.113.7"},
+		"what the caller wrote before":       {proxies, "10.0.0.9:1", "198.51.100.1, 203.0.113.7", "203.0.113.7"},
+		"somebody who says that he is one":   {proxies, "203.0.113.9:1", "198.51.100.1", "203.0.113.9"},
+		"a private address that is no proxy": {proxies, "192.168.0.9:1", "198.51.100.1", "192.168.0.9"},
+		"a proxy that says nothing":          {proxies, "10.0.0.9:1", "", "10.0.0.9"},
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = c.peer
+		if c.forwarded != "" {
+			r.Header.Set("X-Forwarded-For", c.forwarded)
+		}
+		if got := callerAddress(c.proxies)(r); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }

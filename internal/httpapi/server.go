@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -35,10 +37,11 @@ type Options struct {
 	Databases      []string // those that sweeps walk
 	Checks         []ReadinessCheck
 
-	Issuer         string        // what tokens name as theirs: the API's public URL, without a trailing slash
-	CursorSecrets  [][]byte      // from which the keys of cursors derive; the first seals, all open
-	RequestTimeout time.Duration // how long a request may take, where the document doesn't say; 30 s if 0
-	StreamPause    time.Duration // how long the caller may pause in sending or taking what is a stream; 20 s if 0
+	Issuer         string         // what tokens name as theirs: the API's public URL, without a trailing slash
+	Proxies        []netip.Prefix // of the proxies in front, that are believed whom they forward
+	CursorSecrets  [][]byte       // from which the keys of cursors derive; the first seals, all open
+	RequestTimeout time.Duration  // how long a request may take, where the document doesn't say; 30 s if 0
+	StreamPause    time.Duration  // how long the caller may pause in sending or taking what is a stream; 20 s if 0
 
 	Log     *slog.Logger
 	Tracers trace.TracerProvider
@@ -144,7 +147,7 @@ func New(o Options) (*API, error) {
 	if err := s.readiness.observe(o.Meters); err != nil {
 		return nil, err
 	}
-	e := newEcho()
+	e := newEcho(o.Proxies)
 	e.Use(s.identify, tracing.middleware, s.logAccess, s.limit, allowHead, s.answer, refuseSlashes, s.audit, s.authenticate, s.pace, s.validate)
 	RegisterHandlers(e, NewStrictHandler(s, []StrictMiddlewareFunc{s.begin}))
 	if err := s.demandRoutes(e); err != nil {
@@ -193,15 +196,31 @@ func isHead(ctx context.Context) bool { return ctx.Value(headKey{}) != nil }
 // once.
 func (a *API) Drain() { a.draining.drain() }
 
-// newEcho believes no forwarding header: left to itself, Echo would take the
-// caller's address from anybody, and the scheme from any private address.
-func newEcho() *echo.Echo {
+// newEcho believes the forwarding headers of the proxies in front, and nobody else's:
+// left to itself, Echo would take the caller's address from anybody, and the scheme
+// from any private address.
+func newEcho(proxies []netip.Prefix) *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
 	e.Binder = binder{}
-	e.IPExtractor = echo.ExtractIPDirect()
+	e.IPExtractor = callerAddress(proxies)
 	e.SchemeExtractor = echo.ExtractSchemeDirect()
 	return e
+}
+
+// callerAddress is the last address of X-Forwarded-For that isn't a proxy's: what
+// stands before it, the caller may have written itself.
+func callerAddress(proxies []netip.Prefix) echo.IPExtractor {
+	if len(proxies) == 0 {
+		return echo.ExtractIPDirect()
+	}
+	trusted := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
+	for _, p := range proxies {
+		trusted = append(trusted, echo.TrustIPRange(&net.IPNet{
+			IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen()),
+		}))
+	}
+	return echo.ExtractIPFromXFFHeader(trusted...)
 }
 
 // demandRoutes fails when what is served isn't what the document describes.

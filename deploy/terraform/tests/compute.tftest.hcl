@@ -19,6 +19,7 @@ variables {
     public_subnet_ids               = ["subnet-1", "subnet-2"]
     private_subnet_ids              = ["subnet-3", "subnet-4"]
     load_balancer_security_group_id = "sg-1"
+    load_balancer_cidrs             = ["10.20.0.0/24", "10.20.1.0/24"]
     tasks_security_group_id         = "sg-2"
   }
 

@@ -41,6 +41,7 @@ locals {
       environment = merge(local.server_environment, {
         HOLDFAST_API_ADDRESS = ":${var.network.api_port}"
         HOLDFAST_ISSUER      = "https://${var.domain}"
+        HOLDFAST_PROXIES     = join(" ", var.network.load_balancer_cidrs)
       })
       secrets = merge(local.server_secrets, {
         HOLDFAST_API_PASSWORD = var.secrets.arns["api_password"]

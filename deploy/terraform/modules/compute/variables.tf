@@ -33,6 +33,7 @@ variable "network" {
     api_port                        = number
     public_subnet_ids               = list(string)
     private_subnet_ids              = list(string)
+    load_balancer_cidrs             = list(string)
     load_balancer_security_group_id = string
     tasks_security_group_id         = string
   })

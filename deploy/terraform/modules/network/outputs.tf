@@ -10,6 +10,10 @@ output "public_subnet_ids" {
   value = aws_subnet.public[*].id
 }
 
+output "load_balancer_cidrs" {
+  value = aws_subnet.public[*].cidr_block
+}
+
 output "private_subnet_ids" {
   value = aws_subnet.private[*].id
 }

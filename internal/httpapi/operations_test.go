@@ -151,7 +151,7 @@ func TestOpenAPI_IsServedAsJSONAndIsTheDocument(t *testing.T) {
 
 func TestScheme_ForwardingHeadersOfStrangersAreNotBelieved(t *testing.T) {
 	t.Parallel()
-	e := newEcho()
+	e := newEcho(nil)
 	r := httptest.NewRequest("GET", "/", nil)
 	r.RemoteAddr = "10.0.0.1:1"
 	r.Header.Set("X-Forwarded-For", "1.2.3.4")

@@ -30,7 +30,7 @@ func TestPausing_EachReadHasThePauseButNoMoreThanTheRequest(t *testing.T) {
 		defer cancel()
 		w := &deadlined{ResponseRecorder: httptest.NewRecorder()}
 		r := httptest.NewRequestWithContext(ctx, "POST", "/", strings.NewReader("ab"))
-		body := newPausing(newEcho().NewContext(r, w), 20*time.Second)
+		body := newPausing(newEcho(nil).NewContext(r, w), 20*time.Second)
 
 		began := time.Now()
 		for range 2 {

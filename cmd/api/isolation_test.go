@@ -107,7 +107,7 @@ func seen(t *testing.T, x *exchange, asked string) map[string]string {
 	view := map[string]string{"status": fmt.Sprint(x.status)}
 	id := x.answered.Get("X-Request-Id")
 	for name, values := range x.answered {
-		if name != "Date" && name != "X-Request-Id" && name != "RateLimit" { // which tells the caller's own pace
+		if name != "Date" && name != "X-Request-Id" && name != "Ratelimit" { // which tells the caller's own pace
 			view[name] = strings.Join(values, ", ")
 		}
 	}

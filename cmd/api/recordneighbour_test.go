@@ -19,7 +19,7 @@ import (
 func (r reply) visible(named ...string) map[string]string {
 	seen := map[string]string{"status": fmt.Sprint(r.status)}
 	for name, values := range r.header {
-		if name != "Date" && name != "X-Request-Id" && name != "RateLimit" { // which tells the caller's own pace
+		if name != "Date" && name != "X-Request-Id" && name != "Ratelimit" { // which tells the caller's own pace
 			seen[name] = strings.Join(values, ", ")
 		}
 	}

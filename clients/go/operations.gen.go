@@ -38,6 +38,8 @@ var operations = []operation{
 	{method: "POST", path: "/v1/tenants/{tenant_id}/migrations/{migration_id}/resume", repeatable: true},
 	{method: "POST", path: "/v1/tenants/{tenant_id}/principals", keyed: true},
 	{method: "POST", path: "/v1/tenants/{tenant_id}/principals/{principal_id}/api-keys", keyed: true},
+	{method: "POST", path: "/v1/tenants/{tenant_id}/resume", repeatable: true},
+	{method: "POST", path: "/v1/tenants/{tenant_id}/suspend", repeatable: true},
 	{method: "POST", path: "/v1/worlds/{world_id}/journal/check", repeatable: true},
 	{method: "POST", path: "/v1/worlds/{world_id}/lease/acquire", repeatable: true},
 	{method: "POST", path: "/v1/worlds/{world_id}/lease/activate", repeatable: true},

@@ -113,7 +113,7 @@ func TestOperations_RepeatableOnes(t *testing.T) {
 	}
 	want := map[string]bool{
 		"batchGetAccounts": true, "lookupAccount": true, "presignBody": true, "checkAppend": true, "importAccounts": true,
-		"acquireLease": true, "activateLease": true, "renewLease": true, "renewLeases": true,
+		"suspendTenant": true, "resumeTenant": true, "acquireLease": true, "activateLease": true, "renewLease": true, "renewLeases": true,
 		"putCollection": true, "putRecord": true, "publishRecords": true, "claimBatch": true, "heartbeatBatch": true, "completeBatch": true,
 		"activateMigration": true, "pauseMigration": true, "resumeMigration": true, "abortMigration": true, "lowerMigrationCaps": true, "requalifyMigration": true, "endVerification": true, "closeMigration": true, "retryDeferred": true,
 		"approveTenantDeletion": true, "cancelTenantDeletion": true,

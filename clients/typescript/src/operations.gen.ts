@@ -75,6 +75,8 @@ export const operations: Readonly<Record<string, OperationFacts>> = {
   "PUT /v1/tenants/{tenant_id}/legal-hold": { "repeatable": true },
   "GET /v1/tenants/{tenant_id}/export": { "repeatable": true },
   "GET /v1/tenants/{tenant_id}/export/body": { "repeatable": true },
+  "POST /v1/tenants/{tenant_id}/suspend": { "repeatable": true },
+  "POST /v1/tenants/{tenant_id}/resume": { "repeatable": true },
   "GET /v1/tenants/{tenant_id}/identity/report": { "repeatable": true },
   "GET /v1/tenants/{tenant_id}/limits": { "repeatable": true },
   "PUT /v1/tenants/{tenant_id}/limits": { "repeatable": true },

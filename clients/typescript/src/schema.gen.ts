@@ -98,8 +98,8 @@ export interface paths {
          *     others. A line's `key` is the importer's own name for its record, whose id derives from it,
          *     so a line that is sent again finds what it made and answers `exists`, and one with the same
          *     key and other content fails. When the whole request fails (a 503, a lost connection, 408,
-         *     413 for too many lines or bytes) some of its lines may have been imported: send all of them
-         *     again.
+         *     413 for too many lines or bytes, 403 `quota_exceeded` where the tenant is full) some of its
+         *     lines may have been imported: send all of them again.
          *
          *     It works while the tenant's namespace is `importing`, and afterwards too.
          */
@@ -1239,6 +1239,9 @@ export interface paths {
          *     is larger comes alone. `more` tells whether others stand behind these already; no page before
          *     the last is empty. A body that can't be had fails the page, 503 `body_unavailable` with `key`
          *     and `section`, or with `unavailable=mark` is marked in its place.
+         *
+         *     422 `cursor_ahead` for a sequence that the collection has never come to, as behind a restore of
+         *     its database to an earlier time: read it again from 0.
          */
         get: operations["exportRecords"];
         put?: never;
@@ -1974,7 +1977,11 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** What a tenant may do and have */
+        /**
+         * What a tenant may do and have
+         * @description Every limit that is in force, and whether it was set for this tenant or is the default. Rates
+         *     and requests under way are of one server.
+         */
         get: operations["getLimits"];
         /**
          * Say what a tenant may do and have
@@ -3523,7 +3530,8 @@ export interface components {
              * @description `account.created`, `account.changed`, `account.email_changed`,
              *     `account.email_removed`, `account.deleted`, `device.created`, `device.changed`,
              *     `device.approved`, `device.denied`, `device.redeemed`, `device.revoked` or
-             *     `device.removed`.
+             *     `device.removed`; and `account.restored` or `device.restored`, behind a restore of its
+             *     database to an earlier time.
              * @example account.changed
              */
             kind: string;
@@ -5151,7 +5159,7 @@ export interface components {
             entries_per_second?: number;
             /**
              * Format: int64
-             * @description Lines of one import.
+             * @description Lines of one import. Over it 413 `too_many_lines`. No import has more than 10,000.
              */
             import_rows?: number;
             /**
@@ -5651,7 +5659,7 @@ export interface components {
             /**
              * @description `source_defect`, `object_corrupt`, `object_missing`, `bucket_unavailable`,
              *     `lifecycle_unsafe`, `lifecycle_unreadable`, `tenant_closed`, `database_unavailable`,
-             *     `build_differs`, `verification_failed` or `internal`. More may come.
+             *     `database_restored`, `build_differs`, `verification_failed` or `internal`. More may come.
              * @example source_defect
              */
             category: string;

@@ -246,7 +246,7 @@ func TestLimits_ThatCannotBeRead_StayAsTheyAreKnown(t *testing.T) {
 func TestDemand_WhatWasMadeSinceTheCountCounts_UntilItIsCounted(t *testing.T) {
 	t.Parallel()
 	l, source, now := newTestLimiter(t, Set{Accounts: n(10)})
-	source.is(Set{Accounts: n(10)}, Counted{Usage: Usage{Accounts: 8}, At: now.read()}, nil)
+	source.is(Set{Accounts: n(10)}, Counted{Usage: Usage{Accounts: 8}, Newest: now.read()}, nil)
 	full := func() bool { return l.Demand(t.Context(), acme, domain.Accounts, 1) != nil }
 	for range 2 {
 		if full() {
@@ -263,7 +263,7 @@ func TestDemand_WhatWasMadeSinceTheCountCounts_UntilItIsCounted(t *testing.T) {
 	}
 
 	now.move(time.Minute) // the two are in the next count, and one was removed
-	source.is(Set{Accounts: n(10)}, Counted{Usage: Usage{Accounts: 9}, At: now.read().Add(-20 * time.Second)}, nil)
+	source.is(Set{Accounts: n(10)}, Counted{Usage: Usage{Accounts: 9}, Newest: now.read().Add(-20 * time.Second)}, nil)
 	if full() {
 		t.Error("what was counted is counted twice")
 	}
@@ -325,3 +325,18 @@ func TestLimits_ManyCallersAtOnce_NeverMoreUnderWayThanTurns(t *testing.T) {
 }
 
 func errOf(_ func(), _ Admission, err error) error { return err }
+
+func TestDemand_WhatMayBeInACountIsNotAddedToIt(t *testing.T) {
+	t.Parallel()
+	l, source, now := newTestLimiter(t, Set{Worlds: n(2)})
+	if err := l.Demand(t.Context(), acme, domain.Worlds, 1); err != nil {
+		t.Fatal(err)
+	}
+	l.Grew(acme, domain.Worlds, 1)
+	now.move(RefreshEvery)
+	// One database was counted behind that, and the other long before.
+	source.is(Set{Worlds: n(2)}, Counted{Usage: Usage{Worlds: 1}, At: now.read().Add(-time.Minute), Newest: now.read()}, nil)
+	if err := l.Demand(t.Context(), acme, domain.Worlds, 1); err != nil {
+		t.Errorf("the second of two: %v", err)
+	}
+}

@@ -25,20 +25,19 @@ type growth struct {
 
 const (
 	growthStep = 5 * time.Second
-	// countSlack is how far the clocks of a process and of the database may lie
-	// apart: what was made as little as that before a count is added to it.
-	countSlack = 5 * time.Second
 	// maxGrowth bounds the list; the oldest two become one then, as of the later.
 	maxGrowth = 1_000
 )
 
-// know takes what was read. What was made before the count is in it.
+// know takes what was read. What was made before the newest of the databases' counts
+// may be in it, and is no longer added: who is below a quota is not refused, and who
+// passes it does so by little.
 func (s *stocks) know(l Limits, c Counted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.limits, s.counted = l, c
 	old := 0
-	for old < len(s.grown) && s.grown[old].at.Add(growthStep).Before(c.At.Add(-countSlack)) {
+	for old < len(s.grown) && s.grown[old].at.Before(c.Newest) {
 		old++
 	}
 	s.grown = append(s.grown[:0], s.grown[old:]...)

@@ -109,21 +109,25 @@ func (s *Store) SetLimits(ctx context.Context, caller tenancy.Scope, tenant doma
 // Counted is a tenant's usage on all data databases.
 type Counted struct {
 	Usage
-	At time.Time // of the oldest count; zero while a database has none
+	At     time.Time // of the oldest count; zero while a database has none
+	Newest time.Time // of the newest count of a database; zero without any
 }
 
 const sqlUsage = `
 SELECT coalesce(sum(accounts), 0)::bigint, coalesce(sum(devices), 0)::bigint, coalesce(sum(worlds), 0)::bigint,
-       coalesce(sum(body_bytes), 0)::bigint, min(counted_at), count(counted_at)
+       coalesce(sum(body_bytes), 0)::bigint, min(counted_at), max(counted_at), count(counted_at)
   FROM tenant_usage WHERE tenant_id = $1 AND database = ANY ($2)`
 
 func usageTx(ctx context.Context, tx pgx.Tx, tenant domain.TenantID, databases []string) (c Counted, err error) {
-	var oldest *time.Time
+	var oldest, newest *time.Time
 	var counted int
 	err = tx.QueryRow(ctx, sqlUsage, tenant, databases).
-		Scan(&c.Accounts, &c.Devices, &c.Worlds, &c.BodyBytes, &oldest, &counted)
+		Scan(&c.Accounts, &c.Devices, &c.Worlds, &c.BodyBytes, &oldest, &newest, &counted)
 	if oldest != nil && counted == len(databases) {
 		c.At = oldest.UTC()
+	}
+	if newest != nil {
+		c.Newest = newest.UTC()
 	}
 	return c, err
 }

@@ -21,7 +21,7 @@ provider=$(sed -n 's/^ *version = "\(.*\)"$/\1/p' versions.tf)
 mirror=()
 if [[ -z ${TF_CLI_CONFIG_FILE:-} ]]; then
 	for folder in ${HOLDFAST_TERRAFORM_PLUGINS:+"$HOLDFAST_TERRAFORM_PLUGINS"} \
-		/usr/share/terraform/plugins /usr/local/share/terraform/plugins "${HOME:-}"/.terraform.d/plugins /opt/*plugins* /opt/*/plugins; do
+		/usr/share/terraform/plugins /usr/local/share/terraform/plugins "${HOME:-}"/.terraform.d/plugins /opt/*; do
 		if compgen -G "$folder/*/hashicorp/aws/$provider" >/dev/null || compgen -G "$folder/*/hashicorp/aws/terraform-provider-aws_${provider}_*.zip" >/dev/null; then
 			mirror=("-plugin-dir=$folder")
 			break

@@ -47,18 +47,25 @@ func (t *Tokens) Authenticate(ctx context.Context, token string) (Scope, error) 
 	return h.scope, nil
 }
 
-// verified gives the token's holder, from the cache if it was verified before.
+// verified gives the token's holder, from the cache if it was verified before. Where
+// the trust has ended by which it was, another one may stand by now: then the token is
+// judged anew, and where it fails it stays the holder's whose trust was revoked.
 func (t *Tokens) verified(ctx context.Context, k *known, token string, now time.Time) (holder, error) {
 	hash := sha256.Sum256([]byte(token))
-	if h, found := t.tokens.GetIfPresent(hash); found {
-		if now.Before(h.expires) {
-			return h, nil
-		}
+	before, found := t.tokens.GetIfPresent(hash)
+	if found && !now.Before(before.expires) {
 		t.tokens.Invalidate(hash)
+		found = false
+	}
+	if found && !k.distrusts(before.scope) {
+		return before, nil
 	}
 	h, err := t.verify(ctx, k, token, now)
-	if err == nil && now.Before(h.expires) {
+	switch {
+	case err == nil && now.Before(h.expires):
 		t.tokens.Set(hash, h)
+	case found && domain.KindOf(err) == domain.KindUnauthenticated:
+		return before, nil
 	}
 	return h, err
 }

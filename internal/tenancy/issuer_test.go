@@ -3,6 +3,7 @@ package tenancy_test
 import (
 	"crypto/ed25519"
 	"crypto/rand"
+	"slices"
 	"testing"
 	"time"
 
@@ -306,6 +307,39 @@ func TestDisableIssuer_EndsItsTokensOnEveryProcess(t *testing.T) {
 	must(t, two.tokens.Poll(t.Context()))
 	if code := two.code(t.Context(), token); code == "" {
 		t.Error("what was revoked is forgotten")
+	}
+}
+
+// An issuer that is trusted again has its tokens accepted at once, also those that a
+// process remembers under the trust that has ended; and for what the new trust grants.
+func TestDisableIssuer_TrustedAgain_ARememberedTokenIsJudgedAnew(t *testing.T) {
+	t.Parallel()
+	in := install(t, 1)
+	p := newIDP(t)
+	tenant := in.tenant(t, "acme")
+	first := in.trust(t, tenant.ID, p, tenancy.RecordRead, tenancy.LeaseHold)
+	process := in.startTrusting(t, p)
+	token := p.token(t, in.clock.Now(), nil)
+	before := process.authenticate(t, token)
+
+	_, err := in.first.store.DisableIssuer(t.Context(), in.ada, tenant.ID, first.ID)
+	must(t, err)
+	second := in.trust(t, tenant.ID, p, tenancy.RecordRead)
+	must(t, process.tokens.Poll(t.Context()))
+	after := process.authenticate(t, token)
+	if after.External.Trust != second.ID || after.Principal != before.Principal || !slices.Equal(after.Scopes, []string{tenancy.RecordRead}) {
+		t.Errorf("under the new trust: %+v", after)
+	}
+	wantCode(t, process.tokens.StillValid(before), domain.KindUnauthenticated, "token_revoked")
+	must(t, process.tokens.StillValid(after))
+
+	_, err = in.first.store.DisableIssuer(t.Context(), in.ada, tenant.ID, second.ID)
+	must(t, err)
+	must(t, process.tokens.Poll(t.Context()))
+	for range 2 {
+		if code := process.code(t.Context(), token); code != "token_revoked" {
+			t.Errorf("when that has ended too: %q", code)
+		}
 	}
 }
 

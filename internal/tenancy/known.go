@@ -95,8 +95,13 @@ func (n *known) forget(now time.Time) {
 func (k *known) revoked(s Scope) bool {
 	_, key := k.keys[s.Key]
 	_, principal := k.principals[s.Principal]
-	_, issuer := k.issuers[s.External.Trust]
-	return key || principal || issuer
+	return key || principal || k.distrusts(s)
+}
+
+// distrusts tells that the trust has ended by which an issuer's token was accepted.
+func (k *known) distrusts(s Scope) bool {
+	_, ended := k.issuers[s.External.Trust]
+	return ended
 }
 
 // current tells that nothing happened to the tenant, client or issuer of that id since

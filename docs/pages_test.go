@@ -30,7 +30,6 @@ const within = 3 * time.Minute
 // bucket, an API and a worker, and the first two operators' keys.
 func TestPages_WhatTheySayToTypeWorks(t *testing.T) {
 	t.Parallel()
-	programs := build(t)
 	pages, err := filepath.Glob("*.md")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no pages: %v", err)
@@ -41,7 +40,7 @@ func TestPages_WhatTheySayToTypeWorks(t *testing.T) {
 			continue
 		}
 		t.Run(page, func(t *testing.T) {
-			environ := newStack(t, programs)
+			environ := newStack(t)
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
 			bash := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-x", "-c", script)
@@ -88,21 +87,31 @@ func lastLines(text []byte, n int) []byte {
 	return bytes.Join(lines[max(len(lines)-n, 0):], []byte("\n"))
 }
 
-// build builds the programs that the guide names, and gives their folder.
-func build(t *testing.T) string {
-	t.Helper()
-	folder := t.TempDir()
-	build := exec.Command("go", "build", "-o", folder, "./cmd/api", "./cmd/worker", "./cmd/holdfast")
-	build.Dir = ".."
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, output)
-	}
-	return folder
+// programs is the folder of the programs that the guide names.
+var programs string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		folder, err := os.MkdirTemp("", "holdfast-guide-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(folder)
+		build := exec.Command("go", "build", "-o", folder, "./cmd/api", "./cmd/worker", "./cmd/holdfast")
+		build.Dir = ".."
+		if output, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, output)
+			return 1
+		}
+		programs = folder
+		return m.Run()
+	}())
 }
 
 // newStack runs an API and a worker until the test ends, and gives the environment
 // in which an operator works beside them.
-func newStack(t *testing.T, programs string) []string {
+func newStack(t *testing.T) []string {
 	t.Helper()
 	bodies := testkit.OwnBucket(t)
 	serverKey := make([]byte, 32)

@@ -3,6 +3,7 @@ package tenancy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -48,17 +49,19 @@ ON CONFLICT (tenant_id) DO UPDATE
  WHERE g.revision <= excluded.revision`
 
 // Set puts the tenant's gate into a state on every data database, one after
-// the other. A gate that already follows a later revision stays as it is. It is
-// idempotent: whoever gets an error repeats the whole. When it
+// the other. One that fails keeps none of the others open: its error comes when
+// all have been tried. A gate that already follows a later revision stays as it
+// is. It is idempotent: whoever gets an error repeats the whole. When it
 // returns nil, no transaction that was admitted under the former state is still
 // under way anywhere.
 func (g *Gates) Set(ctx context.Context, tenant domain.TenantID, state GateState) error {
+	var errs []error
 	for _, db := range g.router.Databases() {
 		if err := g.setOn(ctx, db, tenant, state); err != nil {
-			return fmt.Errorf("gate on %s: %w", db.Name, err)
+			errs = append(errs, fmt.Errorf("gate on %s: %w", db.Name, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (g *Gates) setOn(ctx context.Context, db *postgres.Database, tenant domain.TenantID, state GateState) error {

@@ -2,13 +2,17 @@ package tenancy_test
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
+	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
 // sqlWaiting counts who waits for a gate of this database, to enter by it or to
@@ -128,4 +132,27 @@ func TestGates_OfADatabaseThatIsDown_AreReportedAndSetByRepeating(t *testing.T) 
 	must(t, suspend())
 	wantCode(t, n.write(t.Context(), "suspended"), domain.KindForbidden, "tenant_suspended")
 	must(t, suspend()) // as often as one likes
+}
+
+// A tenant is suspended wherever that can be done, whichever database is down.
+func TestGates_OfTheOthersAreSet_WhileADatabaseIsDown(t *testing.T) {
+	t.Parallel()
+	in := testkit.Databases(t, 3).Through(t)
+	router := in.Router(t, postgres.RoleAPI)
+	gates, tenant := tenancy.NewGates(router), domain.NewID[domain.TenantKind](time.Now())
+	must(t, gates.Set(t.Context(), tenant, gate("open", "open")))
+	down := router.Databases()[0]
+	in.Proxy(down.Name).Refuse()
+	in.Proxy(down.Name).CutAll()
+
+	err := gates.Set(t.Context(), tenant, gate("suspended", "open"))
+	wantCode(t, err, domain.KindUnavailable, "database_unavailable")
+	if !strings.Contains(err.Error(), "gate on "+down.Name) {
+		t.Errorf("the error doesn't name %s: %v", down.Name, err)
+	}
+	for _, db := range router.Databases()[1:] {
+		entry := tenancy.Entry{Tenant: tenant, Numbers: db.Numbers, Purpose: tenancy.Serve}
+		err := tenancy.Run(t.Context(), db, entry, func(context.Context, *tenancy.Tx) error { return nil })
+		wantCode(t, err, domain.KindForbidden, "tenant_suspended")
+	}
 }

@@ -2,9 +2,11 @@ package limits
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
@@ -36,9 +38,9 @@ type Counter struct {
 func NewCounter(control *pgxpool.Pool, domains ...Stocks) *Counter { return &Counter{control, domains} }
 
 const (
-	sqlEnterControl  = `SELECT enter_control($1)`
-	sqlEnterOperator = `SELECT enter_control('00000000-0000-0000-0000-000000000000')`
-	sqlToCount       = `SELECT tenants_to_count($1, $2)`
+	sqlEnterControlWrite = `SELECT enter_control_write($1)`
+	sqlEnterOperator     = `SELECT enter_control('00000000-0000-0000-0000-000000000000')`
+	sqlToCount           = `SELECT tenants_to_count($1, $2)`
 )
 
 // Due gives tenants whose count on a database is due, the longest due first.
@@ -77,7 +79,8 @@ ON CONFLICT (tenant_id, database) DO UPDATE SET due_at = excluded.due_at WHERE u
 // counted, being closed, say, is due again as if it had been. A crash leaves the
 // count before.
 //
-// Errors: the domain's; unavailable, outcome unknown.
+// Errors: the domain's; forbidden tenant_closed for one whose purge began meanwhile, of
+// which nothing is kept; unavailable, outcome unknown.
 func (c *Counter) Count(ctx context.Context, database string, tenant domain.TenantID) error {
 	began, err := c.clock(ctx)
 	if err != nil {
@@ -118,12 +121,19 @@ func (c *Counter) clock(ctx context.Context) (now time.Time, err error) {
 	return now, postgres.Classify(err)
 }
 
+// write refuses a tenant that is being purged, or was: a row that came behind the
+// purge would stay for good.
 func (c *Counter) write(ctx context.Context, tenant domain.TenantID, statement string, args ...any) error {
-	return postgres.CommitFailed(pgx.BeginFunc(ctx, c.control, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, sqlEnterControl, tenant); err != nil {
+	err := pgx.BeginFunc(ctx, c.control, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlEnterControlWrite, tenant); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, statement, args...)
 		return err
-	}))
+	})
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "HF010" {
+		return domain.Forbidden("tenant_closed", "The tenant is not open.").Because(pg)
+	}
+	return postgres.CommitFailed(err)
 }

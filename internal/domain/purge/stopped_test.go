@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/limits"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
@@ -45,13 +46,17 @@ func TestPurge_AProcessThatWasStopped_CanNeitherReadNorWrite(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		_, err = s.store.ApproveDeletion(t.Context(), grace, tenant) // waits for the transaction, as long as a lock may be waited for
+		_, err = s.store.ApproveDeletion(t.Context(), grace, tenant, now.Revision+1) // waits for the transaction, as long as a lock may be waited for
 		expectCode(t, err, domain.KindUnavailable, "database_busy")
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.store.ApproveDeletion(t.Context(), grace, tenant); err != nil {
+	asked, err := s.store.Tenant(t.Context(), ada, tenant)
+	if err == nil {
+		_, err = s.store.ApproveDeletion(t.Context(), grace, tenant, asked.Revision)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	s.clock.advance(tenancy.DeletionGrace)
@@ -72,4 +77,41 @@ func TestPurge_AProcessThatWasStopped_CanNeitherReadNorWrite(t *testing.T) {
 	if diff := cmp.Diff(map[string]int64{}, s.rowsOf(t, tenant)); diff != "" {
 		t.Errorf("something was written:\n%s", diff)
 	}
+}
+
+// stocks is a domain whose count of a tenant ends when the test wants, and how.
+type stocks func() (map[domain.Stock]int64, error)
+
+func (count stocks) CountStocks(context.Context, string, domain.TenantID) (map[domain.Stock]int64, error) {
+	return count()
+}
+
+// A worker had counted a tenant, or been refused, and was stopped before it wrote that
+// down. Behind the purge, and while it goes on, it leaves no row.
+func TestPurge_AWorkerThatWasStoppedWhileItCounted_WritesNothing(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, 1)
+	tenant, w := s.doomed(t), s.worker(t)
+	had := s.rowsOf(t, tenant)
+	control := s.in.Router(t, postgres.RoleWorker).Control()
+	refusal := domain.Forbidden("tenant_suspended", "The tenant is suspended.")
+	for s.progress(t, tenant).Step != stepRows {
+		if _, err := w.Step(t.Context(), tenant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, until := range []string{"during the purge", "behind it"} {
+		t.Run(until, func(t *testing.T) {
+			before := s.rowsOf(t, tenant)
+			counted := limits.NewCounter(control, stocks(func() (map[domain.Stock]int64, error) { return map[domain.Stock]int64{}, nil }))
+			expectCode(t, counted.Count(t.Context(), "elsewhere", tenant), domain.KindForbidden, "tenant_closed")
+			refused := limits.NewCounter(control, stocks(func() (map[domain.Stock]int64, error) { return nil, refusal }))
+			expectCode(t, refused.Count(t.Context(), "elsewhere", tenant), domain.KindForbidden, "tenant_suspended")
+			if diff := cmp.Diff(before, s.rowsOf(t, tenant)); diff != "" {
+				t.Errorf("something was written (-before +after):\n%s", diff)
+			}
+		})
+		s.finish(t, w, tenant)
+	}
+	s.expectGone(t, tenant, had, 3, 2)
 }

@@ -62,7 +62,7 @@ devstack:
 	go -C devstack build -o ../bin/ . ./etcdload
 
 $(TYPESCRIPT): clients/typescript/package-lock.json
-	@node -e 'process.exit(parseInt(process.versions.node) < 20)' 2>/dev/null && command -v npm >/dev/null || \
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null || \
 		{ echo "The TypeScript client needs Node.js 20 or later with npm, which isn't here: apt-get install -y npm, or see nodejs.org"; exit 1; }
 	cd clients/typescript && npm ci --silent
 	@touch $@

@@ -13,7 +13,8 @@
 //	objects        below the tenant's prefix, page by page
 //	wait           until no upload that was under way can still arrive
 //	again_…        objects, rows, control and jobs once more: each must be empty
-//	counts         what was deleted goes into the tombstone,
+//	counts         no copy of a number that moves has rows; what was deleted goes into
+//	               the tombstone,
 //	forget         and the data databases forget it; the tenant is purged
 //	close, done    its gates are closed for good
 //

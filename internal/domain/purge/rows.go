@@ -93,18 +93,8 @@ func (s *Service) purgeNumbers(ctx context.Context, p *purge) (more bool, err er
 func (s *Service) nextNumber(ctx context.Context, tenant domain.TenantID) (next int16, err error) {
 	next = domain.Numbers
 	for _, db := range s.router.Databases() {
-		for from := int16(0); from < next; {
-			found := int16(domain.Numbers)
-			err := s.onDatabase(ctx, db, tenant, func(tx *tenancy.Tx, _ []int16) {
-				tx.Queue(sqlPurgeNext, from).QueryRow(func(row pgx.Row) error {
-					var n *int16
-					if err := row.Scan(&n); err != nil || n == nil {
-						return err
-					}
-					found = *n
-					return nil
-				})
-			})
+		for from := int16(0); from < next && len(db.Numbers) > 0; {
+			found, err := s.firstFrom(ctx, db, db.Numbers, tenant, from)
 			switch {
 			case err != nil:
 				return 0, err
@@ -116,6 +106,25 @@ func (s *Service) nextNumber(ctx context.Context, tenant domain.TenantID) (next 
 		}
 	}
 	return next, nil
+}
+
+// firstFrom is the first number from one on that has rows of the tenant on a database,
+// whoever's it is; domain.Numbers when none has. These numbers' gates must be open.
+func (s *Service) firstFrom(ctx context.Context, db *postgres.Database, open []domain.Number, tenant domain.TenantID, from int16) (found int16, err error) {
+	entry := tenancy.Entry{Tenant: tenant, Numbers: open, Purpose: tenancy.Purge, ReadOnly: true}
+	err = tenancy.Run(ctx, db, entry, func(_ context.Context, tx *tenancy.Tx) error {
+		tx.Queue(sqlPurgeNext, from).QueryRow(func(row pgx.Row) error {
+			var n *int16
+			err := row.Scan(&n)
+			found = domain.Numbers
+			if n != nil {
+				found = *n
+			}
+			return err
+		})
+		return nil
+	})
+	return found, err
 }
 
 // pass deletes rows of one number. It is busy while another worker is at it.

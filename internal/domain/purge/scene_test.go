@@ -240,11 +240,12 @@ func (s *scene) objectsOf(t testing.TB, tenant domain.TenantID) string {
 func (s *scene) doom(t testing.TB, tenant domain.TenantID) {
 	t.Helper()
 	now, err := s.store.Tenant(t.Context(), ada, tenant)
+	var asked tenancy.Deletion
 	if err == nil {
-		_, err = s.store.AskDeletion(t.Context(), ada, tenant, now.Revision)
+		asked, err = s.store.AskDeletion(t.Context(), ada, tenant, now.Revision)
 	}
 	if err == nil {
-		_, err = s.store.ApproveDeletion(t.Context(), grace, tenant)
+		_, err = s.store.ApproveDeletion(t.Context(), grace, tenant, asked.Tenant.Revision)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ func (s *Service) Due(ctx context.Context, limit int) ([]domain.TenantID, error)
 // A tenant that is held, or of which nothing is to be purged, is left as it is.
 //
 // Errors: what keeps the purge from coming on, which stays with it until a step is
-// done: conflict object_store_missing; unavailable.
+// done: conflict object_store_missing, copies_left; unavailable.
 func (s *Service) Step(ctx context.Context, tenant domain.TenantID) (more bool, err error) {
 	p, err := s.load(ctx, tenant)
 	if err == nil && p == nil {

@@ -16,8 +16,12 @@ SELECT c.name, sum(c.deleted)::bigint FROM purge_counts c
 	sqlForgetCounts = `DELETE FROM purge_counts c WHERE c.tenant_id = $1 AND c.number = ANY ($2::smallint[])`
 )
 
-// takeCounts puts what was deleted of the data databases into the tombstone.
+// takeCounts puts what was deleted of the data databases into the tombstone, once no
+// rows are left anywhere.
 func (s *Service) takeCounts(ctx context.Context, p *purge) error {
+	if err := s.expectNoCopies(ctx, p.tenant); err != nil {
+		return err
+	}
 	p.rows = map[string]int64{}
 	for _, db := range s.router.Databases() {
 		err := s.onDatabase(ctx, db, p.tenant, func(tx *tenancy.Tx, numbers []int16) {

@@ -5405,6 +5405,13 @@ type CreateClientParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ApproveTenantDeletionParams defines parameters for ApproveTenantDeletion.
+type ApproveTenantDeletionParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ExportTenantParams defines parameters for ExportTenant.
 type ExportTenantParams struct {
 	// Cursor Of the last `cursor` line that was received, to go on from. Without it, the beginning.
@@ -7132,20 +7139,25 @@ type ClientInterface interface {
 
 	// GetTenantDeletion See how far a tenant's deletion is
 	//
-	// 404 `deletion_not_found` when nobody has asked for it, or it was called off.
+	// 404 `deletion_not_found` when nobody has asked for it, or it was called off. The `ETag` is
+	// the tenant's.
 	//
 	// Corresponds with GET /v1/tenants/{tenant_id}/deletion (the `GetTenantDeletion` operationId).
 	GetTenantDeletion(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ApproveTenantDeletion Approve a tenant's deletion
 	//
-	// By an operator of another name than who asked for it; else 403 `approver_is_involved`. The
-	// tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
+	// By an operator of another name than who asked for it; else 403 `approver_is_involved`. It
+	// approves what `If-Match` names, the tenant as the deletion was shown with it; 412 when that
+	// has changed since. 409 `deletion_lapsed` when it was asked for more than 30 days ago, and
+	// 409 `asker_disabled` when who asked is no operator any more: call it off and ask again.
+	//
+	// The tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
 	// process, and what it has can only be exported. After 7 days it is purged, unless the
 	// deletion is called off before, or a legal hold is set. Harmless to repeat.
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/deletion/approve (the `ApproveTenantDeletion` operationId).
-	ApproveTenantDeletion(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ApproveTenantDeletion(ctx context.Context, tenantID TenantID, params *ApproveTenantDeletionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CancelTenantDeletion Call a tenant's deletion off
 	//
@@ -10578,7 +10590,8 @@ func (c *Client) DisableClient(ctx context.Context, tenantID TenantID, clientID 
 
 // GetTenantDeletion See how far a tenant's deletion is
 //
-// 404 `deletion_not_found` when nobody has asked for it, or it was called off.
+// 404 `deletion_not_found` when nobody has asked for it, or it was called off. The `ETag` is
+// the tenant's.
 //
 // Corresponds with GET /v1/tenants/{tenant_id}/deletion (the `GetTenantDeletion` operationId).
 func (c *Client) GetTenantDeletion(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -10595,14 +10608,18 @@ func (c *Client) GetTenantDeletion(ctx context.Context, tenantID TenantID, reqEd
 
 // ApproveTenantDeletion Approve a tenant's deletion
 //
-// By an operator of another name than who asked for it; else 403 `approver_is_involved`. The
-// tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
+// By an operator of another name than who asked for it; else 403 `approver_is_involved`. It
+// approves what `If-Match` names, the tenant as the deletion was shown with it; 412 when that
+// has changed since. 409 `deletion_lapsed` when it was asked for more than 30 days ago, and
+// 409 `asker_disabled` when who asked is no operator any more: call it off and ask again.
+//
+// The tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
 // process, and what it has can only be exported. After 7 days it is purged, unless the
 // deletion is called off before, or a legal hold is set. Harmless to repeat.
 //
 // Corresponds with POST /v1/tenants/{tenant_id}/deletion/approve (the `ApproveTenantDeletion` operationId).
-func (c *Client) ApproveTenantDeletion(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewApproveTenantDeletionRequest(c.Server, tenantID)
+func (c *Client) ApproveTenantDeletion(ctx context.Context, tenantID TenantID, params *ApproveTenantDeletionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveTenantDeletionRequest(c.Server, tenantID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -16962,7 +16979,7 @@ func NewGetTenantDeletionRequest(server string, tenantID TenantID) (*http.Reques
 }
 
 // NewApproveTenantDeletionRequest constructs an http.Request for the ApproveTenantDeletion method
-func NewApproveTenantDeletionRequest(server string, tenantID TenantID) (*http.Request, error) {
+func NewApproveTenantDeletionRequest(server string, tenantID TenantID, params *ApproveTenantDeletionParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -16990,6 +17007,21 @@ func NewApproveTenantDeletionRequest(server string, tenantID TenantID) (*http.Re
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -21599,7 +21631,8 @@ type ClientWithResponsesInterface interface {
 
 	// GetTenantDeletionWithResponse See how far a tenant's deletion is
 	//
-	// 404 `deletion_not_found` when nobody has asked for it, or it was called off.
+	// 404 `deletion_not_found` when nobody has asked for it, or it was called off. The `ETag` is
+	// the tenant's.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -21608,15 +21641,19 @@ type ClientWithResponsesInterface interface {
 
 	// ApproveTenantDeletionWithResponse Approve a tenant's deletion
 	//
-	// By an operator of another name than who asked for it; else 403 `approver_is_involved`. The
-	// tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
+	// By an operator of another name than who asked for it; else 403 `approver_is_involved`. It
+	// approves what `If-Match` names, the tenant as the deletion was shown with it; 412 when that
+	// has changed since. 409 `deletion_lapsed` when it was asked for more than 30 days ago, and
+	// 409 `asker_disabled` when who asked is no operator any more: call it off and ask again.
+	//
+	// The tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
 	// process, and what it has can only be exported. After 7 days it is purged, unless the
 	// deletion is called off before, or a legal hold is set. Harmless to repeat.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /v1/tenants/{tenant_id}/deletion/approve (the `ApproveTenantDeletion` operationId).
-	ApproveTenantDeletionWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*ApproveTenantDeletionResponse, error)
+	ApproveTenantDeletionWithResponse(ctx context.Context, tenantID TenantID, params *ApproveTenantDeletionParams, reqEditors ...RequestEditorFn) (*ApproveTenantDeletionResponse, error)
 
 	// CancelTenantDeletionWithResponse Call a tenant's deletion off
 	//
@@ -27607,6 +27644,11 @@ func (r DisableClientResponse) ContentType() string {
 	return ""
 }
 
+// GetTenantDeletionResponse200Headers the declared response headers of an HTTP 200 response for GetTenantDeletion
+type GetTenantDeletionResponse200Headers struct {
+	ETag string
+}
+
 // GetTenantDeletionResponseDefaultHeaders the declared response headers of an HTTP default response for GetTenantDeletion
 type GetTenantDeletionResponseDefaultHeaders struct {
 	Allow           *string
@@ -27621,6 +27663,8 @@ type GetTenantDeletionResponse struct {
 	JSON200 *TenantDeletion
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetTenantDeletionResponse200Headers
 	// HeadersDefault the parsed response headers for an HTTP default response
 	HeadersDefault *GetTenantDeletionResponseDefaultHeaders
 }
@@ -33354,7 +33398,8 @@ func (c *ClientWithResponses) DisableClientWithResponse(ctx context.Context, ten
 
 // GetTenantDeletionWithResponse See how far a tenant's deletion is
 //
-// 404 `deletion_not_found` when nobody has asked for it, or it was called off.
+// 404 `deletion_not_found` when nobody has asked for it, or it was called off. The `ETag` is
+// the tenant's.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -33369,16 +33414,20 @@ func (c *ClientWithResponses) GetTenantDeletionWithResponse(ctx context.Context,
 
 // ApproveTenantDeletionWithResponse Approve a tenant's deletion
 //
-// By an operator of another name than who asked for it; else 403 `approver_is_involved`. The
-// tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
+// By an operator of another name than who asked for it; else 403 `approver_is_involved`. It
+// approves what `If-Match` names, the tenant as the deletion was shown with it; 412 when that
+// has changed since. 409 `deletion_lapsed` when it was asked for more than 30 days ago, and
+// 409 `asker_disabled` when who asked is no operator any more: call it off and ask again.
+//
+// The tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
 // process, and what it has can only be exported. After 7 days it is purged, unless the
 // deletion is called off before, or a legal hold is set. Harmless to repeat.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /v1/tenants/{tenant_id}/deletion/approve (the `ApproveTenantDeletion` operationId).
-func (c *ClientWithResponses) ApproveTenantDeletionWithResponse(ctx context.Context, tenantID TenantID, reqEditors ...RequestEditorFn) (*ApproveTenantDeletionResponse, error) {
-	rsp, err := c.ApproveTenantDeletion(ctx, tenantID, reqEditors...)
+func (c *ClientWithResponses) ApproveTenantDeletionWithResponse(ctx context.Context, tenantID TenantID, params *ApproveTenantDeletionParams, reqEditors ...RequestEditorFn) (*ApproveTenantDeletionResponse, error) {
+	rsp, err := c.ApproveTenantDeletion(ctx, tenantID, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -40427,6 +40476,16 @@ func ParseGetTenantDeletionResponse(rsp *http.Response) (*GetTenantDeletionRespo
 	}
 
 	switch {
+	case rsp.StatusCode == 200:
+		var headers GetTenantDeletionResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = value
+		}
+		response.Headers200 = &headers
 	case true:
 		var headers GetTenantDeletionResponseDefaultHeaders
 		if values := rsp.Header.Values("Allow"); len(values) > 0 {

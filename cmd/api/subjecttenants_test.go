@@ -20,9 +20,13 @@ func (s *subject) validOnTenants(t testing.TB, x *exchange, n int64, json func(s
 	case "deleteTenant":
 		x.path["tenant_id"] = s.ending(t, n)
 		x.header.Set("If-Match", s.tenantETag(t, x.path["tenant_id"]))
-	case "getTenantDeletion", "cancelTenantDeletion", "approveTenantDeletion":
+	case "getTenantDeletion", "cancelTenantDeletion":
 		x.path["tenant_id"] = s.ending(t, n)
 		s.askDeletion(t, x.path["tenant_id"])
+	case "approveTenantDeletion":
+		x.path["tenant_id"] = s.ending(t, n)
+		s.askDeletion(t, x.path["tenant_id"])
+		x.header.Set("If-Match", s.tenantETag(t, x.path["tenant_id"]))
 	case "setLegalHold":
 		x.path["tenant_id"] = s.ending(t, n)
 		json(`{"reason":"lawsuit $n"}`)
@@ -59,6 +63,13 @@ func (s *subject) askDeletion(t testing.TB, tenant string) {
 	if _, err := asker.DeleteTenantWithResponse(t.Context(), tenant, &holdfast.DeleteTenantParams{IfMatch: &etag}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// deletionAsked names what is approved.
+func (s *subject) deletionAsked(t testing.TB, tenant string) *holdfast.ApproveTenantDeletionParams {
+	t.Helper()
+	etag := s.tenantETag(t, tenant)
+	return &holdfast.ApproveTenantDeletionParams{IfMatch: &etag}
 }
 
 // anotherOperator is the key of an operator that is made.

@@ -129,10 +129,10 @@ func TestTenant_SuspensionAndDeletionHoldAtOnceOnEveryProcess(t *testing.T) {
 	if _, err := asker.DeleteTenantWithResponse(t.Context(), other, &holdfast.DeleteTenantParams{IfMatch: &etag}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := asker.ApproveTenantDeletionWithResponse(t.Context(), other); !holdfast.IsCode(err, "approver_is_involved") {
+	if _, err := asker.ApproveTenantDeletionWithResponse(t.Context(), other, s.deletionAsked(t, other)); !holdfast.IsCode(err, "approver_is_involved") {
 		t.Errorf("approved by who asked: %v", err)
 	}
-	if _, err := operator.ApproveTenantDeletionWithResponse(t.Context(), s.owner.id); err != nil {
+	if _, err := operator.ApproveTenantDeletionWithResponse(t.Context(), s.owner.id, s.deletionAsked(t, s.owner.id)); err != nil {
 		t.Fatal(err)
 	}
 	expectRefused(t, "deleting", ways, "tenant_deleting")
@@ -257,7 +257,7 @@ func TestTenant_IsExportedAndPurged(t *testing.T) {
 	}
 	suspended := s.export(t, nil)
 	s.askDeletion(t, s.owner.id)
-	if _, err := operator.ApproveTenantDeletionWithResponse(t.Context(), s.owner.id); err != nil {
+	if _, err := operator.ApproveTenantDeletionWithResponse(t.Context(), s.owner.id, s.deletionAsked(t, s.owner.id)); err != nil {
 		t.Fatal(err)
 	}
 	deleting := s.export(t, nil)

@@ -128,7 +128,8 @@ func newTenantDeletionApprove(r *remote) *cobra.Command {
 		Long: "Approve a deletion that another operator asked for. The tenant's calls are refused from now on, on\n" +
 			"every process, and in 7 days everything that it has is deleted for good.\n\n" +
 			"It shows the deletion, which takes the scope operator:read, and asks on a terminal; elsewhere it\n" +
-			"demands --yes. Approving takes operator:approve.",
+			"demands --yes. Approving takes operator:approve. What was asked for more than 30 days ago, or by an\n" +
+			"operator who has been disabled, is called off and asked for again.",
 		Args: arguments("TENANT"),
 	}
 	command.RunE = r.call(func(ctx context.Context, api caller, args []string) (answer, error) {
@@ -143,7 +144,8 @@ func newTenantDeletionApprove(r *remote) *cobra.Command {
 		if err := goAhead(command, yes, question, "Say --yes to approve it all the same"); err != nil {
 			return answer{}, fmt.Errorf("nothing was approved: %w", err)
 		}
-		approved, err := api.ApproveTenantDeletionWithResponse(ctx, args[0])
+		etag := shown.HTTPResponse.Header.Get("ETag") // of what was looked at, and of nothing later
+		approved, err := api.ApproveTenantDeletionWithResponse(ctx, args[0], &holdfast.ApproveTenantDeletionParams{IfMatch: &etag})
 		if err != nil {
 			return answer{}, err
 		}

@@ -5419,6 +5419,13 @@ type CreateClientParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ApproveTenantDeletionParams defines parameters for ApproveTenantDeletion.
+type ApproveTenantDeletionParams struct {
+	// IfMatch The `ETag` that the change was made from: exactly one, strong. Required: without it the
+	// answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ExportTenantParams defines parameters for ExportTenant.
 type ExportTenantParams struct {
 	// Cursor Of the last `cursor` line that was received, to go on from. Without it, the beginning.
@@ -6079,7 +6086,7 @@ type ServerInterface interface {
 	GetTenantDeletion(ctx echo.Context, tenantID TenantID) error
 	// ApproveTenantDeletion Approve a tenant's deletion
 	// (POST /v1/tenants/{tenant_id}/deletion/approve)
-	ApproveTenantDeletion(ctx echo.Context, tenantID TenantID) error
+	ApproveTenantDeletion(ctx echo.Context, tenantID TenantID, params ApproveTenantDeletionParams) error
 	// CancelTenantDeletion Call a tenant's deletion off
 	// (POST /v1/tenants/{tenant_id}/deletion/cancel)
 	CancelTenantDeletion(ctx echo.Context, tenantID TenantID) error
@@ -8515,8 +8522,28 @@ func (w *ServerInterfaceWrapper) ApproveTenantDeletion(ctx echo.Context) error {
 		return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter tenant_id: %s", err))
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ApproveTenantDeletionParams
+
+	headers := ctx.Request().Header
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Expected one value for If-Match, got %d", n))
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			return echo.NewHTTPError(http.StatusBadRequest, fmt.Sprintf("Invalid format for parameter If-Match: %s", err))
+		}
+
+		params.IfMatch = &IfMatch
+	}
+
 	// Invoke the callback with all the unmarshaled arguments
-	err = w.Handler.ApproveTenantDeletion(ctx, tenantID)
+	err = w.Handler.ApproveTenantDeletion(ctx, tenantID, params)
 	return err
 }
 
@@ -15238,15 +15265,23 @@ type GetTenantDeletionResponseObject interface {
 	VisitGetTenantDeletionResponse(w http.ResponseWriter) error
 }
 
-type GetTenantDeletion200JSONResponse TenantDeletion
+type GetTenantDeletion200ResponseHeaders struct {
+	ETag string
+}
+
+type GetTenantDeletion200JSONResponse struct {
+	Body    TenantDeletion
+	Headers GetTenantDeletion200ResponseHeaders
+}
 
 func (response GetTenantDeletion200JSONResponse) VisitGetTenantDeletionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprint(response.Headers.ETag))
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -15281,6 +15316,7 @@ func (response GetTenantDeletiondefaultApplicationProblemPlusJSONResponse) Visit
 
 type ApproveTenantDeletionRequestObject struct {
 	TenantID TenantID `json:"tenant_id"`
+	Params   ApproveTenantDeletionParams
 }
 
 type ApproveTenantDeletionResponseObject interface {
@@ -21947,10 +21983,11 @@ func (sh *strictHandler) GetTenantDeletion(ctx echo.Context, tenantID TenantID) 
 }
 
 // ApproveTenantDeletion operation middleware
-func (sh *strictHandler) ApproveTenantDeletion(ctx echo.Context, tenantID TenantID) error {
+func (sh *strictHandler) ApproveTenantDeletion(ctx echo.Context, tenantID TenantID, params ApproveTenantDeletionParams) error {
 	var request ApproveTenantDeletionRequestObject
 
 	request.TenantID = tenantID
+	request.Params = params
 
 	handler := func(ctx echo.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.ApproveTenantDeletion(ctx.Request().Context(), request.(ApproveTenantDeletionRequestObject))

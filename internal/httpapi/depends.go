@@ -176,7 +176,7 @@ type Administration interface {
 	DemandExportable(context.Context, tenancy.Scope, domain.TenantID) error
 	AskDeletion(ctx context.Context, caller tenancy.Scope, id domain.TenantID, revision int64) (tenancy.Deletion, error)
 	Deletion(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Deletion, error)
-	ApproveDeletion(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Deletion, error)
+	ApproveDeletion(context.Context, tenancy.Scope, domain.TenantID, int64) (tenancy.Deletion, error)
 	CancelDeletion(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)
 	HoldTenant(ctx context.Context, caller tenancy.Scope, id domain.TenantID, reason string) (tenancy.Tenant, error)
 	LiftHold(context.Context, tenancy.Scope, domain.TenantID) (tenancy.Tenant, error)

@@ -33,7 +33,9 @@ func (s *server) GetTenantDeletion(ctx context.Context, request GetTenantDeletio
 	if err != nil {
 		return nil, err
 	}
-	return GetTenantDeletion200JSONResponse(encodeDeletion(deletion)), nil
+	return GetTenantDeletion200JSONResponse{
+		Body: encodeDeletion(deletion), Headers: GetTenantDeletion200ResponseHeaders{ETag: etag(deletion.Tenant.Revision)},
+	}, nil
 }
 
 // ApproveTenantDeletion serves POST /v1/tenants/{tenant_id}/deletion/approve.
@@ -42,7 +44,11 @@ func (s *server) ApproveTenantDeletion(ctx context.Context, request ApproveTenan
 	if err != nil {
 		return nil, err
 	}
-	deletion, err := s.administration.ApproveDeletion(ctx, caller(ctx), id)
+	revision, err := ifMatch(request.Params.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	deletion, err := s.administration.ApproveDeletion(ctx, caller(ctx), id, revision)
 	if err != nil {
 		return nil, err
 	}

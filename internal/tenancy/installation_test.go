@@ -45,6 +45,7 @@ type installation struct {
 	first     process
 	adaKey    string
 	ada       tenancy.Scope // as the first process authenticated her
+	grace     tenancy.Scope // likewise
 }
 
 // process is what one API process has.
@@ -59,13 +60,15 @@ func install(t testing.TB, dataDatabases int) *installation {
 	in := bare(t, dataDatabases)
 	in.first = in.start(t)
 	in.adaKey = tenancy.GenerateKey(in.clock.Now())
+	graceKey := tenancy.GenerateKey(in.clock.Now())
 	_, err := in.first.store.Bootstrap(t.Context(), []tenancy.BootstrapKey{
 		{Name: "ada", Key: in.adaKey},
-		{Name: "grace", Key: tenancy.GenerateKey(in.clock.Now())},
+		{Name: "grace", Key: graceKey},
 	})
 	must(t, err)
 	must(t, in.first.tokens.Poll(t.Context()))
 	in.ada = in.first.authenticate(t, in.first.grant(t, in.adaKey))
+	in.grace = in.first.authenticate(t, in.first.grant(t, graceKey))
 	return in
 }
 

@@ -1711,7 +1711,8 @@ export interface paths {
         };
         /**
          * See how far a tenant's deletion is
-         * @description 404 `deletion_not_found` when nobody has asked for it, or it was called off.
+         * @description 404 `deletion_not_found` when nobody has asked for it, or it was called off. The `ETag` is
+         *     the tenant's.
          */
         get: operations["getTenantDeletion"];
         put?: never;
@@ -1736,8 +1737,12 @@ export interface paths {
         put?: never;
         /**
          * Approve a tenant's deletion
-         * @description By an operator of another name than who asked for it; else 403 `approver_is_involved`. The
-         *     tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
+         * @description By an operator of another name than who asked for it; else 403 `approver_is_involved`. It
+         *     approves what `If-Match` names, the tenant as the deletion was shown with it; 412 when that
+         *     has changed since. 409 `deletion_lapsed` when it was asked for more than 30 days ago, and
+         *     409 `asker_disabled` when who asked is no operator any more: call it off and ask again.
+         *
+         *     The tenant is `deleting` from now on: its calls are 403 `tenant_deleting` at once, on every
          *     process, and what it has can only be exported. After 7 days it is purged, unless the
          *     deletion is called off before, or a legal hold is set. Harmless to repeat.
          */
@@ -9140,6 +9145,7 @@ export interface operations {
             /** @description The deletion; of a purged tenant, what is left to tell. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9152,7 +9158,13 @@ export interface operations {
     approveTenantDeletion: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description The `ETag` that the change was made from: exactly one, strong. Required: without it the
+                 *     answer is 428. `*` is 428 too, since it would overwrite changes that nobody has seen.
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
             path: {
                 /** @description The tenant's id. */
                 tenant_id: components["parameters"]["TenantId"];

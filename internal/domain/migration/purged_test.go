@@ -66,11 +66,12 @@ func (m *moving) purger(t *testing.T) *purge.Service {
 	later := func() time.Time { return time.Now().Add(2 * tenancy.DeletionGrace) }
 	store := tenancy.NewStore(router.Control(), tenancy.NewGates(router), nil, later)
 	shown, err := m.api.control.Tenant(t.Context(), operator("ada"), m.scope.Tenant)
+	var asked tenancy.Deletion
 	if err == nil {
-		_, err = m.api.control.AskDeletion(t.Context(), operator("ada"), m.scope.Tenant, shown.Revision)
+		asked, err = m.api.control.AskDeletion(t.Context(), operator("ada"), m.scope.Tenant, shown.Revision)
 	}
 	if err == nil {
-		_, err = m.api.control.ApproveDeletion(t.Context(), operator("grace"), m.scope.Tenant)
+		_, err = m.api.control.ApproveDeletion(t.Context(), operator("grace"), m.scope.Tenant, asked.Tenant.Revision)
 	}
 	if err != nil {
 		t.Fatal(err)

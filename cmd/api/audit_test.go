@@ -181,3 +181,34 @@ func TestAudit_AKilledProcessLeavesAnActWithoutAnOutcome(t *testing.T) {
 		t.Errorf("without an outcome: %v", v.Unknown)
 	}
 }
+
+// A tenant's program can't fill the log with acts that it may do, and keeps no operator
+// from theirs.
+func TestAudit_ATenantCantFillTheLog(t *testing.T) {
+	t.Parallel()
+	s := newStack(t, 1)
+	r := s.serve(t)
+	acme := s.newLimited(t, r, "acme", holdfast.SetLimits{})
+	const flood = 200
+	statuses := map[int]int{}
+	for range flood {
+		statuses[acme.send(t, http.MethodDelete, "/v1/worlds/none", "").status]++
+	}
+	begun, more := statuses[http.StatusNotFound], statuses[http.StatusTooManyRequests]
+	if begun < 100 || more == 0 || begun+more != flood {
+		t.Fatalf("answers by status: %v", statuses)
+	}
+	if _, err := s.operator(t, r).SuspendTenantWithResponse(t.Context(), acme.id); err != nil {
+		t.Error(err)
+	}
+	entries := 0
+	for line := range strings.Lines(s.auditLines(t, r)) {
+		if strings.Contains(line, `"operation":"deleteWorld"`) {
+			entries++
+		}
+	}
+	// Refusals have 20 entries in ten seconds.
+	if most := 2*begun + more; entries < 2*begun || entries >= most {
+		t.Errorf("%d entries of %d acts and %d refusals", entries, begun, more)
+	}
+}

@@ -52,7 +52,7 @@ func (l *Log) cutTx(ctx context.Context, tx pgx.Tx) (removed int64, err error) {
 		return 0, err
 	}
 	copy(cut.Hash[:], hash)
-	if _, err := l.appendTx(ctx, tx, Entry{Outcome: CutOff, Operation: "audit_cut", Cut: &cut}); err != nil {
+	if _, err := AppendTx(ctx, tx, l.now(), Entry{Outcome: CutOff, Operation: "audit_cut", Cut: &cut}); err != nil {
 		return 0, err
 	}
 	var left int64

@@ -25,7 +25,12 @@
 // want of a token say, is one entry.
 //
 // Refusals that come in floods (Refusals) are written one by one up to a bound, and
-// beyond it counted, so that nobody can fill the log from outside.
+// beyond it counted, so that nobody can fill the log from outside. What a tenant's own
+// principals may do is bounded before it is begun (Log.Admit), so that they can't
+// either, nor keep others from appending.
+//
+// What commits in the control database alone has one entry, which commits with it
+// (AppendTx).
 //
 // What an act changed is told by two digests: of the thing's representation as the API
 // gives it, as canonical JSON, before and after. The log holds no representation and

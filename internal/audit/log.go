@@ -15,6 +15,9 @@ import (
 // the operators'.
 type Control interface {
 	ControlTx(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error
+	// OperatorsTx is ControlTx for the operators' rows, in the tenant's turn at the
+	// database's connections.
+	OperatorsTx(ctx context.Context, inTurnOf domain.TenantID, fn func(pgx.Tx) error) error
 	ControlRead(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error
 }
 
@@ -24,12 +27,13 @@ type Log struct {
 	signer  Signer
 	now     func() time.Time
 	metrics *metrics
+	acts    acts
 }
 
 // New makes the log. The clock stamps entries, and the signer signs heads: nil for who
 // gives none.
 func New(control Control, signer Signer, now func() time.Time) *Log {
-	return &Log{control, signer, now, newMetrics()}
+	return &Log{control, signer, now, newMetrics(), newActs()}
 }
 
 // operators is the tenant id of what belongs to no tenant.
@@ -48,12 +52,17 @@ VALUES ($1, $2, $3, $4, $5, $6, $7)`
 )
 
 // Append adds the entry at the end of the chain and gives its number. When it
-// returns without an error the entry is there for good.
+// returns without an error the entry is there for good. What a tenant's principal does
+// is written in the tenant's turn, so that many of them don't keep operators waiting.
 //
 // Errors: unavailable; outcome unknown when the connection was lost on the commit.
 func (l *Log) Append(ctx context.Context, e Entry) (sequence int64, err error) {
-	err = l.control.ControlTx(ctx, operators, func(tx pgx.Tx) error {
-		sequence, err = l.appendTx(ctx, tx, e)
+	inTurnOf := operators
+	if e.Actor != nil {
+		inTurnOf = e.Actor.Tenant
+	}
+	err = l.control.OperatorsTx(ctx, inTurnOf, func(tx pgx.Tx) error {
+		sequence, err = AppendTx(ctx, tx, l.now(), e)
 		return err
 	})
 	if err == nil {
@@ -62,7 +71,10 @@ func (l *Log) Append(ctx context.Context, e Entry) (sequence int64, err error) {
 	return sequence, err
 }
 
-func (l *Log) appendTx(ctx context.Context, tx pgx.Tx, e Entry) (sequence int64, err error) {
+// AppendTx is Append in a transaction of the control database that is entered for the
+// operators: the entry commits with what it tells of. Do it last, since everybody who
+// appends waits for the commit.
+func AppendTx(ctx context.Context, tx pgx.Tx, now time.Time, e Entry) (sequence int64, err error) {
 	if _, err := tx.Exec(ctx, sqlLockLog); err != nil {
 		return 0, err
 	}
@@ -72,7 +84,7 @@ func (l *Log) appendTx(ctx context.Context, tx pgx.Tx, e Entry) (sequence int64,
 	}
 	e.Type, e.Sequence, e.Previous = entryType, last.Sequence+1, last.Hash
 	// The clocks of two processes may lie apart.
-	if e.At = l.now().UTC().Truncate(time.Microsecond); e.At.Before(last.At) {
+	if e.At = now.UTC().Truncate(time.Microsecond); e.At.Before(last.At) {
 		e.At = last.At
 	}
 	c, err := e.chained()

@@ -18,6 +18,7 @@ import (
 // AuditLog is what the API needs of audit.Log.
 type AuditLog interface {
 	Append(context.Context, audit.Entry) (sequence int64, err error)
+	Admit(tenant domain.TenantID) error
 	Entries(ctx context.Context, filter audit.Filter, after int64, limit int) (entries []audit.Chained, more bool, err error)
 	EntriesOf(ctx context.Context, tenant domain.TenantID, filter audit.Filter, after int64, limit int) (entries []audit.Chained, more bool, err error)
 	Head(context.Context) (audit.Head, error)
@@ -75,6 +76,9 @@ func (s *server) begin(handle StrictHandlerFunc, _ string) StrictHandlerFunc {
 		}
 		act := call.act
 		act.knows(call.scope)
+		if err := s.auditLog.Admit(call.scope.Tenant); err != nil {
+			return nil, err
+		}
 		state := s.stateOf(call)
 		act.entry.Before = state.digest(ctx)
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -175,5 +176,23 @@ func TestConcerned_TellsATenantNothingOfOthers(t *testing.T) {
 	}
 	if !strings.Contains(string(shown), `"name":"grace"`) {
 		t.Errorf("it doesn't tell who: %s", shown)
+	}
+}
+
+// A tenant that has no more acts is refused before anything is begun, and operators
+// aren't.
+func TestAudit_ATenantsActsAreBounded(t *testing.T) {
+	t.Parallel()
+	a := newTestAPI(t, testOptions{})
+	a.audit.full = domain.Limited("rate_limited", "Too many.").After(time.Second)
+	w := a.do(t, request{method: "DELETE", target: "/v1/worlds/none", token: "tenant"})
+	if p := problemIn(t, w); p.Status != http.StatusTooManyRequests || p.Code != "rate_limited" || w.Header().Get("Retry-After") != "1" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if e := a.audit.entries; a.coordinator.got != nil || len(e) != 1 || e[0].Outcome != audit.Refused || e[0].Act != 0 {
+		t.Errorf("%+v", e)
+	}
+	if w := a.do(t, request{method: "POST", target: "/v1/tenants", token: "operator", body: `{"name":"acme"}`}); w.Code != http.StatusCreated {
+		t.Errorf("an operator: %d %s", w.Code, w.Body)
 	}
 }

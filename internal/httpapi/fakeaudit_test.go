@@ -7,12 +7,14 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // fakeAudit keeps what is written, and refuses to when it is told so.
 type fakeAudit struct {
 	err  error // of whatever is written
 	room int   // how many entries there is room for; 0 for any
+	full error // for acts of tenants
 
 	mu      sync.Mutex
 	entries []audit.Entry
@@ -29,6 +31,13 @@ func (f *fakeAudit) Append(_ context.Context, e audit.Entry) (int64, error) {
 	}
 	f.entries = append(f.entries, e)
 	return int64(len(f.entries)), nil
+}
+
+func (f *fakeAudit) Admit(tenant domain.TenantID) error {
+	if tenant == tenancy.Operators {
+		return nil
+	}
+	return f.full
 }
 
 func (f *fakeAudit) Note(ctx context.Context, e audit.Entry) error {

@@ -60,6 +60,10 @@ func (c auditControl) ControlTx(ctx context.Context, _ domain.TenantID, fn func(
 	return asOperator(ctx, c.control, fn)
 }
 
+func (c auditControl) OperatorsTx(ctx context.Context, _ domain.TenantID, fn func(pgx.Tx) error) error {
+	return asOperator(ctx, c.control, fn)
+}
+
 func (c auditControl) ControlRead(ctx context.Context, _ domain.TenantID, fn func(pgx.Tx) error) error {
 	return asOperator(ctx, c.control, fn)
 }

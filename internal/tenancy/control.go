@@ -55,13 +55,13 @@ const (
 // and the list of tenants.
 func (s *Store) controlTx(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error {
 	ctx, span := startTx(ctx, tenant, controlName, "")
-	err := s.runControl(ctx, tenant, fn)
+	err := s.runControl(ctx, tenant, tenant, fn)
 	endTx(span, err)
 	return err
 }
 
-func (s *Store) runControl(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error {
-	turn, err := s.turns.Take(ctx, tenant)
+func (s *Store) runControl(ctx context.Context, inTurnOf, tenant domain.TenantID, fn func(pgx.Tx) error) error {
+	turn, err := s.turns.Take(ctx, inTurnOf)
 	if err != nil {
 		return postgres.Classify(err)
 	}

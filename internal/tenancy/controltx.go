@@ -18,6 +18,15 @@ func (s *Store) ControlTx(ctx context.Context, tenant domain.TenantID, fn func(p
 	return s.controlTx(ctx, tenant, fn)
 }
 
+// OperatorsTx is ControlTx for the operators' rows, in the turn of the tenant for which
+// they are written.
+func (s *Store) OperatorsTx(ctx context.Context, inTurnOf domain.TenantID, fn func(pgx.Tx) error) error {
+	ctx, span := startTx(ctx, Operators, controlName, "")
+	err := s.runControl(ctx, inTurnOf, Operators, fn)
+	endTx(span, err)
+	return err
+}
+
 // ControlRead is ControlTx for what writes nothing.
 func (s *Store) ControlRead(ctx context.Context, tenant domain.TenantID, fn func(pgx.Tx) error) error {
 	return s.controlRead(ctx, tenant, fn)

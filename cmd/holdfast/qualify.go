@@ -89,6 +89,9 @@ func (q *qualifying) run(ctx context.Context, commands ...string) (report migrat
 		return report, hash, err
 	}
 	defer bucket.Close()
+	if err := bucket.Probe(ctx); err != nil {
+		return report, hash, fmt.Errorf("nothing was begun, since the object store doesn't let this key in to the bucket %q, or has none of that name, or doesn't answer: look at HOLDFAST_BODIES_… and AWS_…", of.Bucket)
+	}
 	suite := q.suite(router, settings, bucket)
 	suite.Commands = commands
 	q.progress.show("qualifying %s", telemetry.Build())

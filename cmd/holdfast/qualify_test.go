@@ -87,3 +87,17 @@ func TestQualify_NeedsAStore(t *testing.T) {
 		t.Errorf("kept are %v", kept)
 	}
 }
+
+func TestQualify_WithoutItsBucket_BeginsNothing(t *testing.T) {
+	t.Parallel()
+	in := testkit.Databases(t, 1)
+	store := testkit.BodyStore(t)
+	store.Bucket = "nobody-made-this"
+	got := execute(t, slices.Concat(in.Environ(), testkit.BodiesEnviron(store)), "qualify")
+	if got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, `nothing was begun`) || !strings.Contains(got.stderr, `"nobody-made-this"`) {
+		t.Errorf("%+v", got)
+	}
+	if reports := qualified(t, in); len(reports) > 0 {
+		t.Errorf("it kept %v", reports)
+	}
+}

@@ -23,7 +23,7 @@ type Series struct {
 // Rows are all of the dashboard, from what callers notice to what is behind it.
 // What every worker reads from the databases (max by) is the same from each.
 func Rows() []Row {
-	return []Row{requests(), databases(), identity(), leases(), records(), migrations(), jobs(), processes()}
+	return []Row{requests(), databases(), identity(), leases(), records(), migrations(), tenants(), jobs(), processes()}
 }
 
 func requests() Row {
@@ -178,6 +178,20 @@ func migrations() Row {
 		}},
 		{"Oldest unresolved section", "How long it has waited for somebody's decision.", "s", []Series{
 			{`max by (database) (holdfast_migration_unresolved_age_seconds)`, "{{database}}"},
+		}},
+	}}
+}
+
+func tenants() Row {
+	return Row{"Tenants", []Panel{
+		{"Tenants", "By state.", "short", []Series{
+			{`max by (state) (holdfast_tenants)`, "{{state}}"},
+		}},
+		{"Stalled purges", "Purges whose last step could not be done, of tenants that aren't held. None.", "short", []Series{
+			{`max(holdfast_purge_stalled)`, "stalled"},
+		}},
+		{"Age of purges' steps", "Of the purge that has not come on for longest, though it could. Seconds.", "s", []Series{
+			{`max(holdfast_purge_step_age_seconds)`, "since the last step"},
 		}},
 	}}
 }

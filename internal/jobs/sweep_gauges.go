@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -49,8 +50,8 @@ type sweepObserver struct {
 	sweepGauges
 }
 
-// observeSweeps registers the gauges. One that can't be read is missing from a
-// scrape, and the log says why.
+// observeSweeps registers the gauges, and those of purges, which are upkeep too. One
+// that can't be read is missing from a scrape, and the log says why.
 func observeSweeps(meter metric.Meter, o Options) error {
 	g, err := newSweepGauges(meter)
 	if err != nil {
@@ -58,7 +59,7 @@ func observeSweeps(meter metric.Meter, o Options) error {
 	}
 	seen := &sweepObserver{o, g}
 	_, err = meter.RegisterCallback(seen.observe, g.passAge, g.pending, g.overdue, g.objects, g.bytes)
-	return err
+	return errors.Join(err, observeTenants(meter, o))
 }
 
 func (o *sweepObserver) observe(ctx context.Context, to metric.Observer) error {

@@ -25,6 +25,10 @@ func (s *Service) purgeJobs(ctx context.Context, p *purge) (more bool, err error
 		if err := tx.QueryRow(ctx, sqlAnyJobs, p.tenant.String()).Scan(&running); err != nil {
 			return err
 		}
+		if running && tag.RowsAffected() == 0 {
+			_, err := tx.Exec(ctx, sqlStall, p.tenant, nil) // it waits, and the age of its last step tells for how long
+			return err
+		}
 		p.jobs += tag.RowsAffected()
 		if more = !running; more {
 			p.step = s.next(p.step)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -189,6 +190,17 @@ func TestPurge_WaitsForAJobThatRuns(t *testing.T) {
 	}
 	if p := s.progress(t, tenant); p.Step != stepJobs || s.jobsOf(t, tenant) != 1 {
 		t.Errorf("it is at %+v, with %d jobs", p, s.jobsOf(t, tenant))
+	}
+	// The age of the last step tells how long it waits; an earlier reason is no longer one.
+	const sqlStepped = `SELECT stepped_at FROM tenant_purges WHERE tenant_id = $1`
+	before := column[time.Time](t, s.control, sqlStepped, tenant)[0]
+	exec(t, s.control, `UPDATE tenant_purges SET stalled = 'database_unavailable' WHERE tenant_id = $1`, tenant)
+	s.clock.advance(time.Minute)
+	if more, err := w.Step(t.Context(), tenant); more || err != nil {
+		t.Errorf("a step while it waits is %v, %v", more, err)
+	}
+	if after := column[time.Time](t, s.control, sqlStepped, tenant)[0]; !after.Equal(before) || s.progress(t, tenant).Stalled != "" {
+		t.Errorf("its last step was at %v, want %v; it is at %+v", after, before, s.progress(t, tenant))
 	}
 	exec(t, s.control, `UPDATE river_job SET state = 'completed', finalized_at = now() WHERE state = 'running'`)
 	s.finish(t, w, tenant)

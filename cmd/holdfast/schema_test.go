@@ -56,6 +56,28 @@ func TestSchemaUp_FromNothing_LetsTheServingRolesServe(t *testing.T) {
 	}
 }
 
+// An empty control database would take whoever comes first for its operator.
+func TestSchemaUp_MakesNoSecondControlDatabase(t *testing.T) {
+	t.Parallel()
+	installation := testkit.Databases(t, 2)
+	for name, other := range map[string]string{
+		"an empty one":    testkit.EmptyDatabases(t, 1).Settings(postgres.RoleOwner).Control,
+		"a data database": installation.Settings(postgres.RoleOwner).Data[0].URL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			environ := append(installation.Environ(), "HOLDFAST_CONTROL_URL="+other)
+			const says = "the control database has no schema, and data1, data2 have one already, of an installation that has another control database: is HOLDFAST_CONTROL_URL right?"
+			if got := execute(t, environ, "schema", "up"); got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, says) {
+				t.Errorf("up: %+v", got)
+			}
+			got := execute(t, environ, "schema", "status")
+			if got.code != exitDiffers || !strings.Contains(got.stdout, says) || !strings.Contains(got.stdout, "control   control  -") || strings.Contains(got.stdout, "schema up") {
+				t.Errorf("status, behind it: %+v", got)
+			}
+		})
+	}
+}
+
 // checkServing starts as the serving processes do, with the same environment.
 func checkServing(t *testing.T, environ []string) {
 	t.Helper()

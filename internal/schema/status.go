@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -46,6 +47,12 @@ func ReadStatus(ctx context.Context, router *postgres.Router) (Status, error) {
 	status := Status{Sets: []Set{}, Numbers: []Numbers{}, Problems: []string{}}
 	if err := status.readControl(ctx, router.Control()); err != nil {
 		return Status{}, fmt.Errorf("control database: %w", err)
+	}
+	var wrong WrongControlError
+	if err := checkControl(ctx, router); errors.As(err, &wrong) {
+		status.Problems = []string{wrong.Error()} // Up, which would make the schema, refuses
+	} else if err != nil {
+		return Status{}, err
 	}
 	gates := map[string][]postgres.Gate{}
 	for _, db := range router.Databases() {

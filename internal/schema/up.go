@@ -18,6 +18,9 @@ type Report func(database, done string)
 // open nowhere. Everything in it may be repeated: whatever an interrupted run
 // left undone, the next one does. Two at once take turns.
 //
+// It refuses, with a WrongControlError and before anything is changed, a control
+// database that isn't the one of the data databases.
+//
 // Roles belong to a server, and each database may be on one of its own, so they
 // are made from each.
 func Up(ctx context.Context, router *postgres.Router, passwords postgres.Passwords, report Report) error {
@@ -30,6 +33,9 @@ func Up(ctx context.Context, router *postgres.Router, passwords postgres.Passwor
 	}
 	defer unlock()
 
+	if err := checkControl(ctx, router); err != nil {
+		return err
+	}
 	if err := upControl(ctx, router.Control(), passwords, report); err != nil {
 		return fmt.Errorf("control database: %w", err)
 	}

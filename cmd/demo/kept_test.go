@@ -47,7 +47,7 @@ func keptStack(t *testing.T) *stack {
 	must(t, err)
 	api, err := httpapi.New(httpapi.Options{
 		Limiter: limiter,
-		Audit: auditLog, AuditRefusals: audit.NewRefusals(auditLog),
+		Audit:   auditLog, AuditRefusals: audit.NewRefusals(auditLog),
 		Document: web.OpenAPI, Issuer: "https://holdfast.example", Directory: identity.New(router, nil, identity.Options{}), Administration: store,
 		Tokens: tokens, CursorSecrets: [][]byte{secret[:]}, Log: log, Tracers: tracenoop.NewTracerProvider(), Meters: metricnoop.NewMeterProvider(),
 	})

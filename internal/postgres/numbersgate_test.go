@@ -104,4 +104,3 @@ func TestParseNumbers(t *testing.T) {
 		}
 	}
 }
-

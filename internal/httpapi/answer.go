@@ -56,6 +56,11 @@ func recovered(next echo.HandlerFunc, c echo.Context) (err error) {
 func (s *server) fail(c echo.Context, err error) {
 	ctx, response := c.Request().Context(), c.Response()
 	call := callOf(ctx)
+	if response.Committed && hungUp(call, err) {
+		call.code, call.cutOff = clientGone, true
+		s.log.InfoContext(ctx, "the client hung up before its answer was written", "error", err)
+		return
+	}
 	p := problemOf(ctx, err)
 	call.code = p.code
 	if p.status >= http.StatusInternalServerError {

@@ -3,7 +3,9 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -69,6 +71,18 @@ func problemOf(ctx context.Context, err error) *problem {
 		return timeout(ctx).because(err)
 	}
 	return internal(err)
+}
+
+// clientGone is the code, in the log and the metrics alone, of an answer that nobody was
+// there to read to its end.
+const clientGone = "client_gone"
+
+// hungUp tells an answer that couldn't be written since its client's connection is gone.
+// net/http ends the connection's context then, but also for a client that has only
+// nothing more to send: so the error has to be one of a connection, too.
+func hungUp(call *call, err error) bool {
+	return call.connection.gone.Err() != nil &&
+		(errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed))
 }
 
 func internal(cause error) *problem {

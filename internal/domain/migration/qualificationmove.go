@@ -34,7 +34,7 @@ func (s *Service) Rehearse(ctx context.Context, caller tenancy.Scope, collection
 		return Movement{}, err
 	}
 	id := domain.NewID[domain.MigrationKind](time.Now())
-	m := Migration{ID: id, Tenant: tenant.ID, Kind: kind, PlanHash: sum([]byte(QualificationType + "/" + id.String())), Revision: 1}
+	m := Migration{ID: id, Tenant: tenant.ID, Kind: kind, PlanHash: rehearsalHash(id), Revision: 1}
 	var measured Movement
 	for _, name := range collections {
 		c, err := s.records.Collection(ctx, tenancy.Scope{Tenant: tenant.ID}, name)
@@ -51,6 +51,12 @@ func (s *Service) Rehearse(ctx context.Context, caller tenancy.Scope, collection
 		}
 	}
 	return measured, nil
+}
+
+// rehearsalHash is in the place of the plan that nobody made for a rehearsal. It tells
+// a rehearsal's checkpoint from a migration's, of which the control database has a row.
+func rehearsalHash(id domain.MigrationID) Hash {
+	return sum([]byte(QualificationType + "/" + id.String()))
 }
 
 var errUnresolved = errors.New("some sections could not be moved")

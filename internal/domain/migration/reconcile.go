@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -44,6 +45,13 @@ type restoredPart struct {
 	migration       *domain.MigrationID // whose checkpoint it has; nil for none
 	plan            []byte
 	drained, closed bool
+}
+
+// rehearsed tells that the part is in a rehearsal, of which no control database has
+// ever had a row.
+func (p *restoredPart) rehearsed() bool {
+	hash := rehearsalHash(*p.migration)
+	return bytes.Equal(p.plan, hash[:])
 }
 
 // verdict is what was found of a migration.
@@ -144,7 +152,7 @@ func (s *Service) restoredParts(ctx context.Context, tenant domain.TenantID, n d
 
 // judgeRestored holds a collection to the latest migration that covers it.
 func judgeRestored(all []*verdict, p *restoredPart, tell func(Setback) error) error {
-	if p.migration != nil && !slices.ContainsFunc(all, func(v *verdict) bool { return v.ID == *p.migration }) {
+	if p.migration != nil && !p.rehearsed() && !slices.ContainsFunc(all, func(v *verdict) bool { return v.ID == *p.migration }) {
 		return tell(Setback{Migration: *p.migration, Collection: p.name,
 			Detail: "The collection has a part in a migration that the control database doesn't know. It is read and written as ever. " +
 				"Restore the control database to a later time, or ask for another migration of the collection."})

@@ -58,25 +58,30 @@ func (r *run) fill(ctx context.Context, name string) error {
 		case 3:
 			p.Bodies["decision-packets"] = random(chunked)
 		}
-		if _, err := r.Records.Publish(ctx, r.scope, name, nil, p); err != nil {
+		first, err := r.Records.Publish(ctx, r.scope, name, nil, p)
+		if err != nil {
 			return fmt.Errorf("%s: %w", p.Key, err)
 		}
-		if err := r.change(ctx, name, i, p.Key); err != nil {
+		if i == 0 {
+			r.first[name] = first.Revision
+		}
+		if err := r.change(ctx, name, i, p.Key, first.Revision); err != nil {
 			return fmt.Errorf("%s: %w", p.Key, err)
 		}
 	}
 	return nil
 }
 
-// change closes some records, and deletes others.
-func (r *run) change(ctx context.Context, name string, i int, key string) (err error) {
+// change closes some records, and deletes others. Each is at the revision that its
+// publication was told: the first one of a database that was restored isn't 1.
+func (r *run) change(ctx context.Context, name string, i int, key string, revision int64) (err error) {
 	switch i % 6 {
 	case 4:
 		_, err = r.Records.Publish(ctx, r.scope, name, nil, record.Publication{
-			Key: key, OperationID: fmt.Sprint("second-", i), Expect: record.Expectation{Revision: 1}, Bodies: map[string][]byte{"closed": random(usual)},
+			Key: key, OperationID: fmt.Sprint("second-", i), Expect: record.Expectation{Revision: revision}, Bodies: map[string][]byte{"closed": random(usual)},
 		})
 	case 5:
-		_, err = r.Records.Delete(ctx, r.scope, name, nil, key, 1, fmt.Sprint("second-", i))
+		_, err = r.Records.Delete(ctx, r.scope, name, nil, key, revision, fmt.Sprint("second-", i))
 	}
 	return err
 }

@@ -104,8 +104,8 @@ func (r *run) retry(ctx context.Context, names []string) error {
 			Key: "record-00", OperationID: "first-0", Expect: record.Expectation{Absent: true},
 			Bodies: map[string][]byte{"items": []byte(common)},
 		})
-		if err != nil || !receipt.Replayed || receipt.Revision != 1 {
-			return errors.Join(err, fmt.Errorf("%s: the receipt is of revision %d, replayed %t", name, receipt.Revision, receipt.Replayed))
+		if err != nil || !receipt.Replayed || receipt.Revision != r.first[name] {
+			return errors.Join(err, fmt.Errorf("%s: the receipt is of revision %d, want %d, replayed %t", name, receipt.Revision, r.first[name], receipt.Replayed))
 		}
 	}
 	return nil

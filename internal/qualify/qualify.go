@@ -58,7 +58,7 @@ func (s *Suite) Run(ctx context.Context) (migration.Qualification, error) {
 		return migration.Qualification{}, err
 	}
 	r := &run{
-		Suite: s, id: domain.NewID[domain.RunKind](time.Now()),
+		Suite: s, id: domain.NewID[domain.RunKind](time.Now()), first: map[string]int64{},
 		report: migration.Qualification{
 			Type: migration.QualificationType, Build: runtime.Build, StartedAt: now(),
 			Databases: byName(runtime.Databases), Store: runtime.Store, Commands: s.Commands, Limits: limits, Passed: true,
@@ -78,7 +78,8 @@ func (s *Suite) Run(ctx context.Context) (migration.Qualification, error) {
 type run struct {
 	*Suite
 	id     domain.RunID
-	scope  tenancy.Scope // of the tenant of qualifications
+	scope  tenancy.Scope    // of the tenant of qualifications
+	first  map[string]int64 // by collection, the revision of its first publication
 	report migration.Qualification
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/objectstore"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 	"github.com/holdfast-dev/holdfast/internal/qualify"
+	"github.com/holdfast-dev/holdfast/internal/restore"
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
@@ -87,6 +88,56 @@ func TestRun_PassesOnASoundInstallation_AndAgain(t *testing.T) {
 	}
 	if len(tenants) != 2 || tenants[0] != tenants[1] {
 		t.Errorf("the tenants are %v", tenants)
+	}
+}
+
+// listener is told what a reconciliation finds.
+type listener struct{ found []string }
+
+func (l *listener) Progress(string)             {}
+func (l *listener) Tenant(restore.Tenant) error { return nil }
+
+func (l *listener) Decide(d restore.Decision) error {
+	l.found = append(l.found, d.Detail)
+	return nil
+}
+
+func (l *listener) Note(n restore.Note) error {
+	l.found = append(l.found, n.Detail)
+	return nil
+}
+
+// A restored database's revisions begin at a later era, and what earlier
+// qualifications left there is nothing that anybody has to look at.
+func TestRun_PassesBehindARestore_WhichHasNothingToSayOfEarlierRuns(t *testing.T) {
+	t.Parallel()
+	in := testkit.Databases(t, 2)
+	store := testkit.OwnBucket(t)
+	if q, err := suite(t, in, "build-1", store).Run(t.Context()); err != nil || !q.Passed {
+		t.Fatalf("before: %v, %v", err, failed(q))
+	}
+	in.Backup(t, "data2").PutBack(t)
+	owner := in.Router(t, postgres.RoleOwner)
+	data2 := owner.Named("data2")
+	if _, err := restore.Close(t.Context(), data2, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	l := &listener{}
+	if _, err := restore.New(owner, nil).Reconcile(t.Context(), restore.Request{}, l); err != nil {
+		t.Fatal(err)
+	}
+	if len(l.found) > 0 {
+		t.Errorf("the reconciliation has to say: %q", l.found)
+	}
+	if _, err := restore.Open(t.Context(), owner, data2, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	q, err := suite(t, in, "build-1", store).Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := failed(q); !q.Passed || len(f) > 0 {
+		t.Errorf("it didn't pass:\n%s", strings.Join(f, "\n"))
 	}
 }
 

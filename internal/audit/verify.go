@@ -76,16 +76,19 @@ type verifier struct {
 	order []int64         // of open, and of some that are no longer
 }
 
+// notAnEntry doesn't repeat the decoder's words, which are about Go.
+const notAnEntry = "the line is not an entry: it isn't a whole JSON object with the members of one"
+
 // next takes one line.
 func (v *verifier) next(line []byte) *Fault {
 	expected := v.last.Sequence + 1
 	text, shown, err := split(line)
 	if err != nil {
-		return broken(expected, "the line is not an entry: %v", err)
+		return broken(expected, notAnEntry)
 	}
 	var e Entry
 	if err := json.Unmarshal(text, &e); err != nil {
-		return broken(expected, "the line is not an entry: %v", err)
+		return broken(expected, notAnEntry)
 	}
 	if hash := Hash(sha256.Sum256(text)); hash != shown {
 		return broken(e.Sequence, "it was changed: its hash is %s, and it shows %s", hash, shown)
@@ -97,6 +100,10 @@ func (v *verifier) next(line []byte) *Fault {
 	switch {
 	case e.Type != entryType:
 		return broken(e.Sequence, "it is of the type %q, which is not known here", e.Type)
+	case e.Sequence == v.last.Sequence && shown == v.last.Hash:
+		return broken(e.Sequence, "it comes twice")
+	case e.Sequence < expected:
+		return broken(e.Sequence, "it comes again, or out of order: it stands behind %d", expected-1)
 	case e.Sequence != expected:
 		return broken(expected, "it is missing: the number %d comes behind %d", e.Sequence, expected-1)
 	case e.Previous != v.last.Hash:

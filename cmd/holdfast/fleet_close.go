@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-dev/holdfast/internal/domain"
+	"github.com/holdfast-dev/holdfast/internal/fleet"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 )
 
@@ -32,7 +33,7 @@ func newFleetClose(r *remote) *cobra.Command {
 				}
 				ctx, cancel := context.WithTimeout(command.Context(), wait)
 				defer cancel()
-				err = postgres.CloseNumbers(ctx, databases[0], numbers)
+				err = fleet.Close(ctx, databases[0], numbers)
 				var busy postgres.NumbersBusyError
 				switch {
 				case errors.As(err, &busy):

@@ -28,10 +28,14 @@ func TestFleet_NumbersGoFromOneDatabaseToAnother(t *testing.T) {
 		{now, "fleet prepare 30-31 --from data1 --to data2", exitOK, "data1 publishes the numbers 30-31, and data2 is ready to subscribe.\n", ""},
 		{now, "fleet progress 30-31 --from data1 --to data2", exitDiffers, "", "nobody subscribes"},
 		{later, "fleet open 30-31", exitDiffers, "", "number 30 is open on data1"},
+		{now, "fleet close 29-31 --on data2", exitDiffers, "", "number 29 is not known on data2"},
+		{now, "fleet close 30-31 --on data2", exitDiffers, "", "number 30 is copy on data2"},
+		{now, "schema status", exitOK, "The schema is up to date.\n", ""}, // nothing was closed
 		{now, "fleet close 30-31 --on data1", exitOK, "data1 has closed the numbers 30-31.\n", ""},
 		{now, "fleet clean 30-31 --on data2", exitDiffers, "", "number 30 is closed on data1"},
 		{now, "fleet open 30-31", exitOK, "The numbers 30-31 are open.\n", ""}, // called off
 		{now, "fleet close 30-31 --on data1 --json", exitOK, `{"closed_on":"data1","numbers":[30,31]}` + "\n", ""},
+		{now, "fleet close 30-31 --on data1", exitOK, "data1 has closed the numbers 30-31.\n", ""}, // and again
 		{later, "fleet open 30-31", exitOK, "Compared 0 rows of ", ""},
 		{later, "schema status", exitOK, "The schema is up to date.\n", ""},
 		{now, "schema status", exitDiffers, "open on data2, and placed on data1: the numbers 30-31", ""},

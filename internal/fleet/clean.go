@@ -16,7 +16,7 @@ const cleanPages = 1_000
 
 // Clean removes from a database the rows of numbers that are open elsewhere, and
 // then the numbers' gates: what a move has left where they were, or, of a move that
-// was called off, where they were to go. It tells each table, behind it, with how
+// was called off, where they were to go. The move's publication goes too. It tells each table, behind it, with how
 // many rows it has removed.
 //
 // It goes over each table once, in transactions of bounded size, while the database's
@@ -28,8 +28,8 @@ func Clean(ctx context.Context, router *postgres.Router, db *postgres.Database, 
 	if err := setForced(ctx, db, true); err != nil {
 		return err
 	}
-	if _, err := db.Pool.Exec(ctx, "DROP PUBLICATION IF EXISTS "+moveName); err != nil {
-		return on(db, err)
+	if err := unpublish(ctx, router, db, numbers); err != nil {
+		return err
 	}
 	tables, err := movingTables(ctx, db)
 	if err != nil {

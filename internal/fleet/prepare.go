@@ -2,9 +2,7 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,8 +15,9 @@ import (
 // replication writes, and publishes the numbers' rows on the source. Traffic goes
 // on; nothing is closed.
 //
-// It refuses numbers of which the source is not the database that counts, or that the
-// target has rows of: what is left there from a former time would stand in the way.
+// It refuses a source that publishes the numbers of another move, numbers of which the
+// source is not the database that counts, or that the target has rows of: what is left
+// there from a former time would stand in the way.
 func Prepare(ctx context.Context, router *postgres.Router, m Move) error {
 	unlock, err := postgres.LockSchema(ctx, router.Control())
 	if err != nil {
@@ -51,6 +50,9 @@ func (m Move) mayBegin(ctx context.Context, router *postgres.Router) error {
 		return err
 	}
 	if err := refuseReplication(ctx, m.From, m.To); err != nil {
+		return err
+	}
+	if err := m.refuseAnother(ctx); err != nil {
 		return err
 	}
 	var level string
@@ -111,27 +113,4 @@ func (m Move) copyNumberGates(ctx context.Context) error {
 		}
 		return tx.SendBatch(ctx, batch).Close()
 	})
-}
-
-// publish makes the publication anew, with the rows of the numbers. The filters
-// hold for changes and deletions too, since the number is in each primary key.
-func (m Move) publish(ctx context.Context) error {
-	tables, err := movingTables(ctx, m.From)
-	if err != nil {
-		return err
-	}
-	list := make([]string, len(m.Numbers))
-	for i, n := range m.Numbers {
-		list[i] = fmt.Sprint(n)
-	}
-	filtered := make([]string, len(tables))
-	for i, table := range tables {
-		filtered[i] = fmt.Sprintf("%s WHERE (number IN (%s))", table, strings.Join(list, ", "))
-	}
-	err = pgx.BeginFunc(ctx, m.From.Pool, func(tx pgx.Tx) error {
-		_, dropErr := tx.Exec(ctx, "DROP PUBLICATION IF EXISTS "+moveName)
-		_, makeErr := tx.Exec(ctx, "CREATE PUBLICATION "+moveName+" FOR TABLE "+strings.Join(filtered, ", "))
-		return errors.Join(dropErr, makeErr)
-	})
-	return on(m.From, err)
 }

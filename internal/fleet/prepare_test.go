@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast-dev/holdfast/internal/domain"
 	"github.com/holdfast-dev/holdfast/internal/fleet"
 	"github.com/holdfast-dev/holdfast/internal/postgres"
 )
@@ -60,6 +61,42 @@ func TestPrepare_RefusesWhatWouldStandInTheWay(t *testing.T) {
 				t.Error("something is published")
 			}
 		})
+	}
+}
+
+func TestPrepare_OneMoveAtATimeFromADatabase(t *testing.T) {
+	t.Parallel()
+	s := prepared(t, false)
+	other, err := fleet.NewMove(s.now, []domain.Number{5}, "data1", "data2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused fleet.RefusedError
+	const says = "a move from data1 is under way: it publishes the numbers 3-4 to data2"
+	if err := fleet.Prepare(t.Context(), s.now, other); !errors.As(err, &refused) || !strings.Contains(err.Error(), says) {
+		t.Errorf("it says %v, want %q", err, says)
+	}
+	if n := s.count(t, "data2", "number_gates", "number = 5"); n > 0 {
+		t.Error("what was refused has begun")
+	}
+
+	if _, err := fleet.Open(t.Context(), s.now, going); err != nil { // called off
+		t.Fatal(err)
+	}
+	if err := fleet.Clean(t.Context(), s.now, s.now.Named("data2"), going, silent); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.count(t, "data1", "pg_publication", "true"); n > 0 {
+		t.Error("what was called off is still published")
+	}
+	if err := fleet.Prepare(t.Context(), s.now, other); err != nil {
+		t.Errorf("behind it: %v", err)
+	}
+	if err := fleet.Clean(t.Context(), s.now, s.now.Named("data2"), going, silent); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.count(t, "data1", "pg_publication", "true"); n != 1 {
+		t.Error("cleaning what is over ends what another move publishes")
 	}
 }
 

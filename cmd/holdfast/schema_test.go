@@ -174,6 +174,26 @@ func TestSchemaStatus_JSON(t *testing.T) {
 	}
 }
 
+// What schema up refuses is no advice.
+func TestSchemaStatus_OfADatabaseLeftOut_AsksForItOnceThereAreTenants(t *testing.T) {
+	t.Parallel()
+	installation := testkit.Databases(t, 2)
+	const sql = `
+		INSERT INTO tenants (tenant_id, name, state, layout, identity_state, handle_policy, id_key, fingerprint, revision, created_at, updated_at)
+		VALUES (gen_random_uuid(), 'acme', 'active', 'v1-64-fresh', 'open', 'ascii', decode(repeat('00', 32), 'hex'), '', 1, now(), now())`
+	if _, err := installation.Admin(t, "control").Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := installation.Admin(t, "data1").Exec(t.Context(), `DELETE FROM number_gates WHERE number > 30`); err != nil {
+		t.Fatal(err)
+	}
+	environ := append(installation.Environ(), "HOLDFAST_DATA_URLS=data1="+installation.Settings(postgres.RoleOwner).Data[0].URL, "HOLDFAST_PLACEMENT=data1=0-63")
+	const says = "open nowhere: the numbers 31-63: there are tenants already: is a database missing from HOLDFAST_DATA_URLS?"
+	if got := execute(t, environ, "schema", "status"); got.code != exitDiffers || !strings.Contains(got.stdout, says) || strings.Contains(got.stdout, "schema up") {
+		t.Errorf("%+v, want %q", got, says)
+	}
+}
+
 func versions(t *testing.T, set postgres.MigrationSet) []int64 {
 	t.Helper()
 	versions, err := set.Versions()

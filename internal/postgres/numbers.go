@@ -59,7 +59,7 @@ func OpenNumbers(ctx context.Context, router *Router) (map[string][]domain.Numbe
 	if len(missing) == 0 {
 		return nil, nil
 	}
-	inUse, err := anyTenant(ctx, router.Control())
+	inUse, err := AnyTenant(ctx, router.Control())
 	if err != nil {
 		return nil, fmt.Errorf("control database: %w", err)
 	}
@@ -126,6 +126,7 @@ func whereabouts(n domain.Number, home string, gates map[string][]Gate) (atHome 
 	return atHome, openOn, closedOn
 }
 
+// errLostNumbers says that there are tenants already, and numbers on no database.
 func errLostNumbers(missing map[string][]domain.Number) error {
 	var numbers []domain.Number
 	for _, some := range missing {
@@ -136,7 +137,9 @@ func errLostNumbers(missing map[string][]domain.Number) error {
 		"is one missing from HOLDFAST_DATA_URLS?", FormatNumbers(numbers))
 }
 
-func anyTenant(ctx context.Context, control *pgxpool.Pool) (found bool, err error) {
+// AnyTenant tells whether the control database knows a tenant, be it a purged one's
+// tombstone.
+func AnyTenant(ctx context.Context, control *pgxpool.Pool) (found bool, err error) {
 	err = pgx.BeginFunc(ctx, control, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT enter_control($1)`, domain.TenantID{}); err != nil {
 			return err

@@ -70,7 +70,14 @@ func ReadStatus(ctx context.Context, router *postgres.Router) (Status, error) {
 		status.addNumbers(db, gates[db.Name])
 	}
 	if len(gates) == len(router.Databases()) { // else any number may be on the others
-		status.compareNumbers(router.Databases(), gates)
+		inUse := false
+		if len(status.Sets[0].Applied) > 0 { // the control database has a schema
+			var err error
+			if inUse, err = postgres.AnyTenant(ctx, router.Control()); err != nil {
+				return Status{}, fmt.Errorf("control database: %w", err)
+			}
+		}
+		status.compareNumbers(router.Databases(), gates, inUse)
 	}
 	return status, nil
 }
@@ -122,7 +129,8 @@ func (s *Status) addNumbers(db *postgres.Database, gates []postgres.Gate) {
 	}
 }
 
-func (s *Status) compareNumbers(databases []*postgres.Database, gates map[string][]postgres.Gate) {
+// compareNumbers advises what Up would do: it opens no number once there are tenants.
+func (s *Status) compareNumbers(databases []*postgres.Database, gates map[string][]postgres.Gate, inUse bool) {
 	missing, faults := postgres.CompareNumbers(databases, gates)
 	for _, fault := range faults {
 		s.Problems = append(s.Problems, fault.Error())
@@ -133,7 +141,11 @@ func (s *Status) compareNumbers(databases []*postgres.Database, gates map[string
 	}
 	if len(nowhere) > 0 {
 		slices.Sort(nowhere)
-		s.Problems = append(s.Problems, fmt.Sprintf("open nowhere: the numbers %s: run holdfast schema up", postgres.FormatNumbers(nowhere)))
+		advice := "run holdfast schema up"
+		if inUse {
+			advice = "there are tenants already: is a database missing from HOLDFAST_DATA_URLS?"
+		}
+		s.Problems = append(s.Problems, fmt.Sprintf("open nowhere: the numbers %s: %s", postgres.FormatNumbers(nowhere), advice))
 	}
 }
 

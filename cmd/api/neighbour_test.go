@@ -105,23 +105,39 @@ func TestNeighbour_OfATenantWhoseRequestsWaitForLocks_FindsAConnection(t *testin
 	}
 	eventually(t, "those behind them wait for a connection", func() bool { return p.waits(t) != before })
 	for i := range 8 {
-		if r := quiet.send(t, "POST", "/v1/accounts", fmt.Sprintf(`{"handle":"user-%d"}`, i)); r.status != http.StatusCreated {
-			t.Errorf("a neighbour's request: %d %s %v", r.status, r.body, r.cut)
+		made := promptly(t, func() reply { return quiet.send(t, "POST", "/v1/accounts", fmt.Sprintf(`{"handle":"user-%d"}`, i)) })
+		if made.status != http.StatusCreated {
+			t.Errorf("a neighbour's request: %d %s %v", made.status, made.body, made.cut)
 		}
-		if r := quiet.send(t, "GET", "/v1/accounts?limit=1", ""); r.status != http.StatusOK {
-			t.Errorf("a neighbour's read: %d %s %v", r.status, r.body, r.cut)
+		read := promptly(t, func() reply { return quiet.send(t, "GET", "/v1/accounts?limit=1", "") })
+		if read.status != http.StatusOK {
+			t.Errorf("a neighbour's read: %d %s %v", read.status, read.body, read.cut)
 		}
 	}
 	for _, answered := range held {
 		select {
 		case r := <-answered:
-			t.Errorf("what waited was answered meanwhile: %d %s", r.status, r.body)
+			t.Fatalf("what waited was answered meanwhile: %d %s", r.status, r.body)
 		default:
 		}
 	}
 	p.release(t)
 	for _, answered := range held {
 		<-answered
+	}
+}
+
+// promptly gives the answer to a request that must not wait for what the test holds.
+func promptly(t testing.TB, send func() reply) reply {
+	t.Helper()
+	answered := make(chan reply, 1)
+	go func() { answered <- send() }()
+	select {
+	case r := <-answered:
+		return r
+	case <-time.After(20 * time.Second):
+		t.Fatal("a neighbour waits for what another tenant holds")
+		return reply{}
 	}
 }
 

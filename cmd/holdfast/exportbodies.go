@@ -40,6 +40,7 @@ type exporting struct {
 	mu      sync.Mutex
 	done    tenantExport
 	fetched map[string]bool // digests that this run is at
+	came    int64           // bodies that this run brought
 }
 
 // bodies fetches each body that isn't there yet. What was written by a run before was
@@ -84,6 +85,9 @@ func (e *exporting) body(ctx context.Context, s exportedSection) error {
 	if err != nil {
 		return err
 	}
+	e.mu.Lock()
+	e.came++
+	e.mu.Unlock()
 	return e.count(s, true)
 }
 

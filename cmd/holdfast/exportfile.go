@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 )
 
 // longestExportLine is more than any line has: a journal entry's payload is at most
@@ -19,8 +20,9 @@ type exportFile struct {
 	file   *os.File
 	cursor *string // to go on from; nil for the beginning
 	kept   int64   // bytes up to and with the last cursor's line, or the end's
-	lines  int64   // of the tenant's own up to there
+	lines  int64   // up to there
 	ended  bool
+	made   time.Time // when the file was written last, as it was found
 }
 
 // exportLine is what is looked at of a line.
@@ -38,7 +40,12 @@ func openExport(path, tenant string) (*exportFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &exportFile{file: file}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	e := &exportFile{file: file, made: info.ModTime()}
 	if err := e.resume(tenant); err != nil {
 		file.Close()
 		return nil, err
@@ -85,10 +92,16 @@ func ofTenant(line exportLine, tenant string) error {
 
 // rewind drops what is behind the last cursor.
 func (e *exportFile) rewind() error {
-	if err := e.file.Truncate(e.kept); err != nil {
+	info, err := e.file.Stat()
+	if err != nil {
 		return err
 	}
-	_, err := e.file.Seek(e.kept, io.SeekStart)
+	if info.Size() != e.kept { // or a whole one would look as if it were made now
+		if err := e.file.Truncate(e.kept); err != nil {
+			return err
+		}
+	}
+	_, err = e.file.Seek(e.kept, io.SeekStart)
 	return err
 }
 
@@ -97,6 +110,7 @@ func (e *exportFile) note(text []byte, end int64, lines *int64) (line exportLine
 	if err := json.Unmarshal(text, &line); err != nil || line.Kind == "" {
 		return exportLine{}, errors.New("a line of it is not one of an export's")
 	}
+	*lines++
 	switch line.Kind {
 	case "cursor":
 		var data struct {
@@ -108,8 +122,6 @@ func (e *exportFile) note(text []byte, end int64, lines *int64) (line exportLine
 		e.cursor, e.kept, e.lines = &data.Cursor, end, *lines
 	case "end":
 		e.ended, e.kept, e.lines = true, end, *lines
-	default:
-		*lines++
 	}
 	return line, nil
 }

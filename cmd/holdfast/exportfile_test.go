@@ -33,14 +33,14 @@ func TestExportFile_CutOffAnywhere_GoesOnBehindTheLastCursor(t *testing.T) {
 		rest, cursor, lines := wholeExport, "", int64(0)
 		switch {
 		case cut >= len(firstPage+secondPage):
-			rest, cursor, lines = lastPage, "two", 3
+			rest, cursor, lines = lastPage, "two", 5
 		case cut >= len(firstPage):
-			rest, cursor, lines = secondPage+lastPage, "one", 1
+			rest, cursor, lines = secondPage+lastPage, "one", 2
 		}
 		if deref(file.cursor) != cursor || file.lines != lines || file.ended {
 			t.Errorf("cut at %d it goes on from %q with %d lines", cut, deref(file.cursor), file.lines)
 		}
-		if err := file.take(strings.NewReader(rest), func() {}); err != nil || !file.ended || file.lines != 3 {
+		if err := file.take(strings.NewReader(rest), func() {}); err != nil || !file.ended || file.lines != 6 {
 			t.Errorf("cut at %d: %v with %d lines", cut, err, file.lines)
 		}
 		file.close()

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	holdfast "github.com/holdfast-dev/holdfast/clients/go"
 )
@@ -72,10 +73,19 @@ func TestTenantExport_WritesLinesAndBodies_AndGoesOn(t *testing.T) {
 		must(t, err)
 	}
 	directory := filepath.Join(t.TempDir(), "out")
+	done := told[tenantExport](t, s, "tenant", "export", tenant, "--output", directory)
+	if done.Bodies != 1 || done.Bytes != int64(len(body)) || done.Missing != 0 {
+		t.Errorf("exported: %+v", done)
+	}
+	if text, err := os.ReadFile(filepath.Join(directory, "export.ndjson")); err != nil || done.Lines != int64(strings.Count(string(text), "\n")) {
+		t.Errorf("%d lines are told, %v: %s", done.Lines, err, text)
+	}
+	yesterday := time.Now().Add(-24 * time.Hour)
+	must(t, os.Chtimes(filepath.Join(directory, "export.ndjson"), yesterday, yesterday))
 	for range 2 {
-		done := told[tenantExport](t, s, "tenant", "export", tenant, "--output", directory)
-		if done.Bodies != 1 || done.Bytes != int64(len(body)) || done.Missing != 0 || done.Lines < 6 {
-			t.Errorf("exported: %+v", done)
+		again := refused(t, s.as(s.operatorKey), exitFailed, "tenant", "export", tenant, "--output", directory)
+		if !strings.Contains(again, "is complete already, made at "+when(yesterday)) || !strings.Contains(again, "another directory") {
+			t.Errorf("again: %q", again)
 		}
 	}
 	found, err := filepath.Glob(filepath.Join(directory, "bodies", "*", "*"))

@@ -15,7 +15,7 @@ import (
 // tenantExport is what was exported.
 type tenantExport struct {
 	Directory string `json:"directory"`
-	Lines     int64  `json:"lines"`
+	Lines     int64  `json:"lines"`   // of export.ndjson
 	Bodies    int64  `json:"bodies"`  // written, now or by a run before
 	Bytes     int64  `json:"bytes"`   // of these
 	Missing   int64  `json:"missing"` // bodies that could not be had
@@ -37,7 +37,8 @@ func newTenantExport(r *remote) *cobra.Command {
 			"DIR/export.ndjson has a JSON object a line, and DIR/bodies each body of a record under its SHA-256.\n\n" +
 			"Interrupted, it goes on where it was when it is called again with the same directory. Each body is\n" +
 			"verified before it gets its name; one that changed meanwhile, or can't be had, is told, and the exit\n" +
-			"code is 3. Suspend the tenant first for an export of one time.",
+			"code is 3. Suspend the tenant first for an export of one time. An export that is complete is not made\n" +
+			"anew: another one takes another directory.",
 		Args: arguments("TENANT"),
 	}
 	command.RunE = r.call(func(ctx context.Context, api caller, args []string) (answer, error) {
@@ -69,11 +70,19 @@ func (e *exporting) run(ctx context.Context) error {
 		return err
 	}
 	defer file.close()
+	before := file.ended
 	if err := e.lines(ctx, file); err != nil {
 		return fmt.Errorf("%w\nWhat came is in %s; the same command goes on there", err, e.directory)
 	}
 	e.done.Lines = file.lines
-	return e.bodies(ctx, file)
+	if err := e.bodies(ctx, file); err != nil {
+		return err
+	}
+	if before && e.came == 0 && e.done.Missing == 0 {
+		// It must not be taken for the tenant as it is now.
+		return fmt.Errorf("the export in %s is complete already, made at %s; nothing was fetched.\nChoose another directory for a new one", e.directory, when(file.made))
+	}
+	return nil
 }
 
 // lines streams until the end, and goes on where a stream was cut off for as long as

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 
@@ -39,6 +40,9 @@ func newAuditExport(r *remote) *cobra.Command {
 // exportAuditFile leaves no file that could be taken for the whole after an error.
 func exportAuditFile(ctx context.Context, api caller, name string) (answer, error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return answer{}, fmt.Errorf("the file %s is there already, and is left as it is; choose another name", name)
+	}
 	if err != nil {
 		return answer{}, err
 	}

@@ -39,7 +39,8 @@ func newAuditShow(r *remote) *cobra.Command {
 		Long: "Show administrative acts, of the last day by default.\n\n" +
 			"An act has two entries: begun, and its outcome, which names the first. One that was begun and has\n" +
 			"no outcome may or may not have been done.",
-		Args: arguments(),
+		Args:    arguments(),
+		PreRunE: func(*cobra.Command, []string) error { return want.check() },
 		RunE: r.call(func(ctx context.Context, api caller, _ []string) (answer, error) {
 			all, err := everything(func(cursor *string) ([]holdfast.AuditEntry, *string, error) {
 				page, err := api.ListAuditWithResponse(ctx, want.params(cursor))
@@ -66,6 +67,20 @@ func (w *wantedAudit) addFlags(command *cobra.Command) {
 	flags.TimeVar(&w.to, "to", time.Time{}, formats, "before; now by default")
 	flags.Lookup("from").DefValue = ""
 	flags.Lookup("to").DefValue = ""
+}
+
+// check refuses what no entry could be.
+func (w *wantedAudit) check() error {
+	switch {
+	case w.given("tenant") && !isA("TENANT", w.tenant):
+		return exitError{exitUsage, fmt.Errorf("--tenant %q is not an id", w.tenant)}
+	case !w.given("to") || w.to.After(w.from):
+		return nil
+	case !w.given("from"):
+		return exitError{exitUsage, fmt.Errorf("--to %s is before the last day, from which on entries are shown without --from", when(w.to))}
+	default:
+		return exitError{exitUsage, fmt.Errorf("--from %s is not earlier than --to %s", when(w.from), when(w.to))}
+	}
 }
 
 func (w *wantedAudit) params(cursor *string) *holdfast.ListAuditParams {

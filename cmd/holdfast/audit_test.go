@@ -39,14 +39,39 @@ func TestAudit_ShowsWhoDidWhatAndVerifiesOffline(t *testing.T) {
 
 	log := filepath.Join(folder, "audit.ndjson")
 	s.said(t, "audit", "export", log)
-	if got := execute(t, s.as(s.operatorKey), "audit", "export", log); got.code != exitFailed {
+	if got := execute(t, s.as(s.operatorKey), "audit", "export", log); got.code != exitFailed || !strings.Contains(got.stderr, "choose another name") {
 		t.Errorf("a file that is there is written over: %+v", got)
 	}
 	keys := filepath.Join(folder, "keys.json")
 	must(t, os.WriteFile(keys, []byte(s.checkpointKeys(t)), 0o600))
 	verified := execute(t, nil, "audit", "verify", log, "--head", kept, "--keys", keys)
-	if verified.code != exitOK || !strings.Contains(verified.stdout, "The log is sound, and agrees with the head: entries 1 to 4") {
+	if verified.code != exitOK || !strings.Contains(verified.stdout, "The log is sound, and agrees with the head: entries 1 to ") {
 		t.Errorf("verify: %+v", verified)
+	}
+
+	var told auditVerdict
+	verified = execute(t, nil, "audit", "verify", log, "--head", kept, "--keys", keys, "--json")
+	if err := json.Unmarshal([]byte(verified.stdout), &told); err != nil || !told.SignaturesVerified {
+		t.Errorf("verify: %+v, %v", verified, err)
+	}
+	verified = execute(t, nil, "audit", "verify", log, "--head", kept)
+	if verified.code != exitOK || !strings.Contains(verified.stdout, "no head's signature was verified") {
+		t.Errorf("without keys: %+v", verified)
+	}
+	verified = execute(t, nil, "audit", "verify", log, "--head", kept, "--json")
+	if !strings.Contains(verified.stdout, `"signatures_verified": false`) {
+		t.Errorf("without keys: %+v", verified)
+	}
+	for name, text := range map[string]string{"empty": "{}", "without keys": `{"keys":[]}`, "a list": "[1]", "no JSON": "keys"} {
+		wrong := filepath.Join(folder, "wrong.json")
+		must(t, os.WriteFile(wrong, []byte(text), 0o600))
+		got := refused(t, nil, exitUsage, "audit", "verify", log, "--head", kept, "--keys", wrong)
+		if !strings.Contains(got, wrong) || strings.Contains(got, "unmarshal") {
+			t.Errorf("keys that are %s: %q", name, got)
+		}
+	}
+	if got := refused(t, nil, exitUsage, "audit", "verify", log, "--head", keys); !strings.Contains(got, "it is not a head of an audit log") {
+		t.Errorf("keys for a head: %q", got)
 	}
 
 	// Somebody changes a line; somebody takes the last ones away.
@@ -55,7 +80,7 @@ func TestAudit_ShowsWhoDidWhatAndVerifiesOffline(t *testing.T) {
 	changed := strings.Replace(string(lines), `"suspendTenant"`, `"resumeTenant"`, 1)
 	cut := strings.Join(strings.SplitAfter(string(lines), "\n")[:1], "")
 	for name, c := range map[string]struct{ text, want string }{
-		"changed": {changed, "The log fails at entry 3"},
+		"changed": {changed, ": it was changed: "},
 		"cut":     {cut, "The log fails at entry 2"},
 	} {
 		file := filepath.Join(folder, name)
@@ -69,6 +94,11 @@ func TestAudit_ShowsWhoDidWhatAndVerifiesOffline(t *testing.T) {
 			t.Errorf("%s: %+v %v", name, got, err)
 		}
 	}
+	half := filepath.Join(folder, "half")
+	must(t, os.WriteFile(half, lines[:len(lines)-10], 0o600))
+	if got := execute(t, nil, "audit", "verify", half); got.code != exitDiffers || !strings.Contains(got.stdout, "it isn't a whole JSON object") {
+		t.Errorf("cut off in a line: %+v", got)
+	}
 	// A head that nobody signed.
 	head["sequence"] = 1
 	forged, err := json.Marshal(head)
@@ -76,6 +106,20 @@ func TestAudit_ShowsWhoDidWhatAndVerifiesOffline(t *testing.T) {
 	must(t, os.WriteFile(kept, forged, 0o600))
 	if got := execute(t, nil, "audit", "verify", log, "--head", kept, "--keys", keys); got.code != exitDiffers || !strings.Contains(got.stderr, "signature") {
 		t.Errorf("a forged head: %+v", got)
+	}
+}
+
+func TestAuditShow_RefusesWhatNoEntryCouldBe(t *testing.T) {
+	t.Parallel()
+	for flags, want := range map[string]string{
+		"--from 2027-02-01 --to 2027-01-31": "--from 2027-02-01T00:00:00Z is not earlier than --to 2027-01-31T00:00:00Z",
+		"--from 2027-01-31 --to 2027-01-31": "is not earlier than",
+		"--to 2020-01-31":                   "before the last day",
+		"--tenant nope":                     `--tenant "nope" is not an id`,
+	} {
+		if got := refused(t, nil, exitUsage, append([]string{"audit", "show"}, strings.Fields(flags)...)...); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", flags, got)
+		}
 	}
 }
 

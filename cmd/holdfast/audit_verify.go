@@ -25,7 +25,8 @@ func newAuditVerify(r *remote) *cobra.Command {
 			"days.\n\n" +
 			"That the last entries are not missing, and that nobody wrote and chained them anew, is shown by heads\n" +
 			"only: what holdfast audit head --json gave, kept elsewhere since. With the keys, from\n" +
-			"/.well-known/holdfast-checkpoint-keys.json, also the heads' signatures are verified.\n\n" +
+			"/.well-known/holdfast-checkpoint-keys.json, also the heads' signatures are verified. Without them the\n" +
+			"verdict says so: anybody can write a head that agrees with a log.\n\n" +
 			"No configuration is needed, and no network.",
 		Args: arguments("FILE"),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -48,7 +49,8 @@ func newAuditVerify(r *remote) *cobra.Command {
 				return err
 			}
 			progress.clear()
-			if err := (answer{value: verdict, write: auditVerdict(verdict).write}).print(command.OutOrStdout(), r.asJSON); err != nil {
+			told := auditVerdict{Verdict: verdict, Given: len(known), SignaturesVerified: keys != "" && len(known) > 0}
+			if err := (answer{value: told, write: told.write}).print(command.OutOrStdout(), r.asJSON); err != nil {
 				return err
 			}
 			if verdict.Fault != nil {
@@ -66,14 +68,14 @@ func newAuditVerify(r *remote) *cobra.Command {
 func knownHeads(names []string, keys string) (heads []audit.Head, err error) {
 	var known journal.Keys
 	if keys != "" {
-		if known, err = parseFile(keys, journal.ParseKeys); err != nil {
-			return nil, err
+		if known, err = parseFile(keys, parseHeadKeys); err != nil {
+			return nil, exitError{exitUsage, err}
 		}
 	}
 	for _, name := range names {
-		head, err := parseFile(name, audit.ParseHead)
+		head, err := parseFile(name, parseHead)
 		if err != nil {
-			return nil, err
+			return nil, exitError{exitUsage, err}
 		}
 		if keys != "" {
 			if err := head.VerifySignature(known); err != nil {
@@ -85,12 +87,40 @@ func knownHeads(names []string, keys string) (heads []audit.Head, err error) {
 	return heads, nil
 }
 
-// auditVerdict is a verdict for people.
-type auditVerdict audit.Verdict
+var errNoHeadKeys = errors.New("it has no key that signs heads; holdfast audit verify takes what /.well-known/holdfast-checkpoint-keys.json gave")
 
+// parseHeadKeys refuses a set without a key, which no head would be signed by: it is
+// the wrong file, and says nothing about a head.
+func parseHeadKeys(text []byte) (journal.Keys, error) {
+	keys, err := journal.ParseKeys(text)
+	if err == nil && len(keys) == 0 {
+		err = errNoHeadKeys
+	}
+	return keys, err
+}
+
+var errNoHead = errors.New("it is not a head of an audit log, as holdfast audit head --json gives it")
+
+// parseHead doesn't tell what the decoder makes of a file that is none.
+func parseHead(text []byte) (audit.Head, error) {
+	head, err := audit.ParseHead(text)
+	if err != nil {
+		return audit.Head{}, errNoHead
+	}
+	return head, nil
+}
+
+// auditVerdict is a verdict with what the heads are worth to which the log was held.
+type auditVerdict struct {
+	audit.Verdict
+	Given              int  `json:"-"`                   // heads
+	SignaturesVerified bool `json:"signatures_verified"` // of all heads; false without one
+}
+
+// write tells it to people.
 func (v auditVerdict) write(out io.Writer) error {
 	if v.Fault != nil {
-		_, err := fmt.Fprintf(out, "The log fails at entry %d: %s.\n", v.Fault.Sequence, v.Fault.Detail)
+		_, err := fmt.Fprintf(out, "The log fails at entry %d: %s%s.\n", v.Fault.Sequence, v.Fault.Detail, v.unverified())
 		return err
 	}
 	_, err := fmt.Fprintf(out, "The log is sound, %s: entries %d to %d, hash %s.\n", v.heldTo(), v.First, v.Last, v.Hash)
@@ -114,5 +144,13 @@ func (v auditVerdict) heldTo() string {
 	if v.Older > 0 {
 		text += fmt.Sprintf(" (%d are of entries that were cut off)", v.Older)
 	}
-	return text
+	return text + v.unverified()
+}
+
+// unverified warns of heads that anybody may have written.
+func (v auditVerdict) unverified() string {
+	if v.Given == 0 || v.SignaturesVerified {
+		return ""
+	}
+	return " (no head's signature was verified, which takes --keys)"
 }

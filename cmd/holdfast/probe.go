@@ -20,7 +20,12 @@ func newProbe() *cobra.Command {
 		Long: "Ask a process whether it is well, for the health check of a container without a shell.\n\n" +
 			"URL is http://127.0.0.1:8080/readyz or /livez of the API, or /livez on the private port of either. Only\n" +
 			"the status 200 is well. Neither the environment nor a proxy has any say in it. The exit code is 0 or 1.",
-		Args: cobra.ExactArgs(1),
+		Args: func(command *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("usage: %s", command.UseLine())
+			}
+			return nil
+		},
 		RunE: func(command *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(command.Context(), timeout)
 			defer cancel()

@@ -80,7 +80,7 @@ func TestProcess_AWrongStartExitsWithTheReasonAndNoSecret(t *testing.T) {
 	r := &running{log: &lockedBuffer{}}
 	err := s.command(r, "HOLDFAST_SERVER_KEYS=k1:hunter2").Run()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+	if !errors.As(err, &exit) || exit.ExitCode() != exitSetting {
 		t.Errorf("it ended with %v", err)
 	}
 	if log := r.log.String(); !strings.Contains(log, "HOLDFAST_SERVER_KEYS") || strings.Contains(log, "hunter2") {

@@ -1,6 +1,9 @@
 // Command api serves the API. It reads its configuration from the environment,
 // says on standard output where it listens once it is ready, and drains on
-// SIGTERM or an interrupt. With --version it only names its build.
+// SIGTERM or an interrupt. It takes no argument but --version, which names its build.
+//
+// Exit codes: 0 after a signal; 1 when it couldn't start or stop as it should;
+// 2 when the configuration or the command line is wrong.
 package main
 
 import (
@@ -30,6 +33,10 @@ func main() {
 		fmt.Println("api", telemetry.Build())
 		return
 	}
+	if len(os.Args) > 1 {
+		fmt.Fprintln(os.Stderr, "api: it takes no argument but --version; its configuration is in the environment")
+		os.Exit(exitSetting)
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
@@ -41,6 +48,6 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "api:", err)
-		os.Exit(1)
+		os.Exit(codeOf(err))
 	}
 }

@@ -9,12 +9,28 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
+// Exit codes.
+const (
+	exitFailed  = 1
+	exitSetting = 2
+)
+
+var errConfiguration = errors.New("the configuration is wrong")
+
+// codeOf is the exit code of a process that ended with an error.
+func codeOf(err error) int {
+	if errors.Is(err, errConfiguration) {
+		return exitSetting
+	}
+	return exitFailed
+}
+
 // run serves until ctx ends, drains, and gives what went wrong. It writes one
 // line to stdout, when it is ready, and its log to stderr.
 func run(ctx context.Context, environ []string, stdout, stderr io.Writer) error {
 	c, err := config.Load(config.API, environ)
 	if err != nil {
-		return fmt.Errorf("the configuration is wrong:\n%w", err)
+		return fmt.Errorf("%w:\n%w", errConfiguration, err)
 	}
 	p, err := start(ctx, c, stderr)
 	if err != nil {

@@ -7,7 +7,7 @@
 // once, which is safe too.
 //
 // Exit codes: 0 after a signal; 1 when it couldn't start or stop as it should;
-// 2 when the configuration is wrong.
+// 2 when the configuration or the command line is wrong.
 package main
 
 import (
@@ -24,6 +24,10 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == "--version" {
 		fmt.Println("worker", telemetry.Build())
 		return
+	}
+	if len(os.Args) > 1 {
+		fmt.Fprintln(os.Stderr, "worker: it takes no argument but --version; its configuration is in the environment")
+		os.Exit(exitSetting)
 	}
 	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, release) // a second signal finds the default again

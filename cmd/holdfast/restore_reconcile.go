@@ -19,7 +19,7 @@ import (
 
 func newRestoreReconcile(r *remote) *cobra.Command {
 	var keep []string
-	var control bool
+	var control, yes bool
 	command := &cobra.Command{
 		Use:   "reconcile",
 		Short: "Put the databases that are closed for a restore in step with the others",
@@ -28,6 +28,8 @@ func newRestoreReconcile(r *remote) *cobra.Command {
 			"A key that two accounts have is told, and has to be decided: --keep names the account that keeps it. The\n" +
 			"exit code is 3 then, and the databases stay closed. The command may be repeated, and is when it was\n" +
 			"interrupted; what is done it finds done.\n\n" +
+			"With --control it names the processes that are alive, which have to be stopped, and asks on a terminal;\n" +
+			"elsewhere it demands --yes.\n\n" +
 			"With --json it prints an object a line: each decision and note as it comes, each tenant when it is done,\n" +
 			"and the outcome.",
 		Args: cobra.NoArgs,
@@ -44,6 +46,12 @@ func newRestoreReconcile(r *remote) *cobra.Command {
 			return asOwner(ctx, r.environ, func(_ config.Config, router *postgres.Router) error {
 				if err := postgres.CheckSchema(ctx, router); err != nil {
 					return err
+				}
+				if control {
+					const question = "Put the tenants of the control database back to where the gates say that they were?"
+					if err := goAheadWithRestore(command, router, yes, question); err != nil {
+						return err
+					}
 				}
 				keys, err := checkpointKeys(ctx, tenancy.NewStore(router.Control(), tenancy.NewGates(router), nil, time.Now))
 				if err != nil {
@@ -64,6 +72,7 @@ func newRestoreReconcile(r *remote) *cobra.Command {
 	}
 	command.Flags().StringArrayVar(&keep, "keep", nil, "the account that keeps a key which another one has too (may be repeated)")
 	command.Flags().BoolVar(&control, "control", false, "the control database was restored too, or alone")
+	command.Flags().BoolVar(&yes, "yes", false, "don't ask, with --control")
 	return command
 }
 

@@ -33,10 +33,13 @@ func newFleetClean(r *remote) *cobra.Command {
 				line := newProgress(command.ErrOrStderr())
 				removed := map[string]int64{}
 				total := int64(0)
-				err = fleet.Clean(ctx, router, databases[0], numbers, func(table string, rows int64) {
-					removed[table] = rows
-					total += rows
-					line.show("%d tables are done, %d rows removed", len(removed), total)
+				subjects := actSubjects{"numbers": postgres.FormatNumbers(numbers), "database": database}
+				err = audited(ctx, router, "fleet.clean", subjects, func() error {
+					return fleet.Clean(ctx, router, databases[0], numbers, func(table string, rows int64) {
+						removed[table] = rows
+						total += rows
+						line.show("%d tables are done, %d rows removed", len(removed), total)
+					})
 				})
 				line.clear()
 				switch {

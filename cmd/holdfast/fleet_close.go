@@ -31,9 +31,12 @@ func newFleetClose(r *remote) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				ctx, cancel := context.WithTimeout(command.Context(), wait)
-				defer cancel()
-				err = fleet.Close(ctx, databases[0], numbers)
+				subjects := actSubjects{"numbers": postgres.FormatNumbers(numbers), "database": database}
+				err = audited(command.Context(), router, "fleet.close", subjects, func() error {
+					ctx, cancel := context.WithTimeout(command.Context(), wait)
+					defer cancel()
+					return fleet.Close(ctx, databases[0], numbers)
+				})
 				var busy postgres.NumbersBusyError
 				switch {
 				case errors.As(err, &busy):

@@ -29,7 +29,11 @@ func newFleetOpen(r *remote) *cobra.Command {
 				if err := demandNoRestore(ctx, router); err != nil {
 					return err
 				}
-				compared, err := fleet.Open(ctx, router, numbers)
+				var compared []fleet.Comparison
+				err := audited(ctx, router, "fleet.open", actSubjects{"numbers": postgres.FormatNumbers(numbers)}, func() (err error) {
+					compared, err = fleet.Open(ctx, router, numbers)
+					return err
+				})
 				var different fleet.DifferentError
 				if err != nil && !errors.As(err, &different) {
 					return err

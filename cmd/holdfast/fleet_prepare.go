@@ -29,7 +29,8 @@ func newFleetPrepare(r *remote) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := fleet.Prepare(ctx, router, m); err != nil {
+				subjects := actSubjects{"numbers": postgres.FormatNumbers(numbers), "from": m.From.Name, "to": m.To.Name}
+				if err := audited(ctx, router, "fleet.prepare", subjects, func() error { return fleet.Prepare(ctx, router, m) }); err != nil {
 					return err
 				}
 				if r.asJSON {

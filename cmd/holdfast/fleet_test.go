@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
 	"github.com/holdfast-dev/holdfast/internal/testkit"
 )
 
@@ -15,6 +18,7 @@ func TestFleet_NumbersGoFromOneDatabaseToAnother(t *testing.T) {
 	in := testkit.Databases(t, 2)
 	now := in.Environ()
 	later := append(in.Environ(), "HOLDFAST_PLACEMENT=data1=0-29 data2=30-63")
+	var want []string // of the audit log
 	for _, step := range []struct {
 		environ []string
 		args    string
@@ -45,7 +49,26 @@ func TestFleet_NumbersGoFromOneDatabaseToAnother(t *testing.T) {
 		if got.code != step.code || !strings.Contains(got.stdout, step.stdout) || !strings.Contains(got.stderr, step.stderr) {
 			t.Fatalf("%s: %+v, want %d, %q and %q", step.args, got, step.code, step.stdout, step.stderr)
 		}
+		words := strings.Fields(step.args)
+		outcome, acts := map[int]string{exitOK: "done", exitDiffers: "refused"}[step.code]
+		if acts && words[0] == "fleet" && words[1] != "progress" {
+			want = append(want, "fleet."+words[1]+" begun", "fleet."+words[1]+" "+outcome)
+		}
 	}
+	if diff := cmp.Diff(want, actsTold(t, in)); diff != "" {
+		t.Errorf("the audit log (-want +got):\n%s", diff)
+	}
+}
+
+// actsTold are the operations and outcomes of the audit log.
+func actsTold(t *testing.T, in *testkit.Installation) []string {
+	t.Helper()
+	rows, _ := in.Admin(t, "control").Query(t.Context(), `SELECT operation || ' ' || (entry::jsonb ->> 'outcome') FROM audit_log ORDER BY sequence`)
+	told, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return told
 }
 
 func TestFleetOpen_TellsWhatDiffers(t *testing.T) {

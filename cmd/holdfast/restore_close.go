@@ -41,7 +41,11 @@ func newRestoreClose(r *remote) *cobra.Command {
 				}
 				var states []restore.State
 				for _, db := range databases {
-					state, err := restore.Close(ctx, db, time.Now())
+					var state restore.State
+					err := audited(ctx, router, "restore.close", actSubjects{"database": db.Name}, func() (err error) {
+						state, err = restore.Close(ctx, db, time.Now())
+						return err
+					})
 					if err != nil {
 						return err
 					}

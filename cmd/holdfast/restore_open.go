@@ -29,7 +29,11 @@ func newRestoreOpen(r *remote) *cobra.Command {
 				}
 				var states []restore.State
 				for _, db := range databases {
-					state, err := restore.Open(ctx, router, db, time.Now())
+					var state restore.State
+					err := audited(ctx, router, "restore.open", actSubjects{"database": db.Name}, func() (err error) {
+						state, err = restore.Open(ctx, router, db, time.Now())
+						return err
+					})
 					switch {
 					case errors.Is(err, restore.ErrUnreconciled), errors.Is(err, restore.ErrNotClosed):
 						return exitError{exitDiffers, fmt.Errorf("%s: %w", db.Name, err)}

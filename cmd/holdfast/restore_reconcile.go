@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -59,7 +61,12 @@ func newRestoreReconcile(r *remote) *cobra.Command {
 				}
 				l := &reconcileListener{out: command.OutOrStdout(), asJSON: r.asJSON, progress: newProgress(command.ErrOrStderr())}
 				defer l.progress.clear()
-				done, err := restore.New(router, keys).Reconcile(ctx, req, l)
+				var done restore.Outcome
+				subjects := actSubjects{"control": strconv.FormatBool(control), "keep": strings.Join(keep, " ")}
+				err = audited(ctx, router, "restore.reconcile", subjects, func() (err error) {
+					done, err = restore.New(router, keys).Reconcile(ctx, req, l)
+					return err
+				})
 				if errors.Is(err, restore.ErrNothing) || errors.Is(err, restore.ErrNotClosed) {
 					return exitError{exitDiffers, err}
 				}

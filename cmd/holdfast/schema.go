@@ -37,9 +37,14 @@ func newSchemaUp(environ []string) *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error {
 			return asOwner(command.Context(), environ, func(c config.Config, router *postgres.Router) error {
 				passwords := postgres.Passwords{API: c.APIPassword.Reveal(), Worker: c.WorkerPassword.Reveal()}
+				last := actSubjects{} // what was done, by the database
 				err := schema.Up(command.Context(), router, passwords, func(database, done string) {
+					last[database] = done
 					fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", database, done)
 				})
+				if len(last) > 0 {
+					err = tellSchemaUp(command.Context(), router, last, err)
+				}
 				if err == nil {
 					fmt.Fprintln(command.OutOrStdout(), "The schema is up to date.")
 				}

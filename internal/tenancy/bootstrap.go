@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
@@ -62,5 +63,11 @@ func (s *Store) bootstrapTx(ctx context.Context, tx pgx.Tx, k BootstrapKey) erro
 	}
 	id, secret, _ := parseKey(k.Key)
 	_, err = tx.Exec(ctx, sqlBootstrapKey, Operators, id, operator, hashSecret(secret), fingerprint("bootstrap", k.Name), s.now())
+	if err != nil {
+		return err
+	}
+	_, err = audit.AppendTx(ctx, tx, s.now(), audit.Entry{
+		Operation: "bootstrap", Outcome: audit.Done, Subjects: map[string]string{"id": operator.String(), "name": k.Name},
+	})
 	return err
 }

@@ -45,6 +45,11 @@ func TestBootstrap_OnceHoweverManyStartAtOnce(t *testing.T) {
 		}
 	}
 
+	told := rows(t, in.admin, pgx.RowTo[string], `SELECT operation || ' ' || (entry::jsonb #>> '{subjects,name}') FROM audit_log`)
+	if diff := cmp.Diff([]string{"bootstrap first-operator"}, told); diff != "" {
+		t.Errorf("the audit log (-want +got)\n%s", diff)
+	}
+
 	// Later starts change nothing, even with other keys or when all are disabled.
 	if _, err := in.admin.Exec(t.Context(), `UPDATE principals SET disabled_at = now()`); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
@@ -73,8 +74,19 @@ func (s *Store) BeginPurge(ctx context.Context, id domain.TenantID, then func(ct
 		if _, err := s.setTenantStateTx(ctx, tx, id, TenantPurging, now); err != nil {
 			return err
 		}
-		return then(ctx, tx)
+		if err := then(ctx, tx); err != nil {
+			return err
+		}
+		return s.tellPurgeTx(ctx, tx, id, "tenant_purge.begin")
 	})
+}
+
+// tellPurgeTx writes to the audit log what nobody asked for by a request of his own.
+func (s *Store) tellPurgeTx(ctx context.Context, tx pgx.Tx, id domain.TenantID, operation string) error {
+	_, err := audit.AppendTx(ctx, tx, s.now(), audit.Entry{
+		Operation: operation, Outcome: audit.Done, Tenant: id, Subjects: map[string]string{"tenant_id": id.String()},
+	})
+	return err
 }
 
 // Purging runs fn in a transaction of the control database that is entered for the
@@ -120,5 +132,8 @@ func (s *Store) EndPurge(ctx context.Context, tx pgx.Tx, id domain.TenantID) err
 	if _, err := pgx.CollectExactlyOneRow(rows, scanTenant); err != nil {
 		return err
 	}
-	return s.revokeTx(ctx, tx, revocation{Tenant: id, Kind: revokedTenant, Subject: id})
+	if err := s.revokeTx(ctx, tx, revocation{Tenant: id, Kind: revokedTenant, Subject: id}); err != nil {
+		return err
+	}
+	return s.tellPurgeTx(ctx, tx, id, "tenant_purge.end")
 }

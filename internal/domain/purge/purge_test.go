@@ -23,6 +23,11 @@ func TestPurge_LeavesNothingButTheTombstone_AndNobodyElseIsTouched(t *testing.T)
 	had, theirs := s.rowsOf(t, tenant), s.rowsOf(t, neighbour)
 	s.finish(t, s.worker(t), tenant)
 	s.expectGone(t, tenant, had, 3, 2)
+	told := column[string](t, s.admin["control"], `
+SELECT operation FROM audit_log WHERE tenant_id = $1 AND operation LIKE 'tenant_purge.%' ORDER BY sequence`, tenant)
+	if diff := cmp.Diff([]string{"tenant_purge.begin", "tenant_purge.end"}, told); diff != "" {
+		t.Errorf("the audit log (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff(theirs, s.rowsOf(t, neighbour)); diff != "" {
 		t.Errorf("the neighbour's rows (-want +got):\n%s", diff)
 	}

@@ -322,6 +322,24 @@ func (s *subject) expectBody(t *testing.T, digest string) {
 	if _, err := operator.GetExportedBodyWithResponse(t.Context(), s.owner.id, params); !holdfast.IsCode(err, "body_changed") {
 		t.Errorf("of another digest: %v", err)
 	}
+	params.Digest = digest
+	for range 2 {
+		if _, err := operator.GetExportedBodyWithResponse(t.Context(), s.owner.id, params); err != nil {
+			t.Error(err)
+		}
+	}
+	log, err := operator.ListAuditWithResponse(t.Context(), &holdfast.ListAuditParams{Operation: ptr("getExportedBody"), TenantID: &s.owner.id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[holdfast.AuditEntryOutcome]int{}
+	for _, e := range log.JSON200.Entries {
+		outcomes[e.Outcome]++
+	}
+	// Twice where an hour ends in between.
+	if n := outcomes["done"]; n < 1 || n > 2 || outcomes["refused"] < 1 {
+		t.Errorf("three bodies and a refusal are told by %v", outcomes)
+	}
 }
 
 // purgeNow has the tenant's grace be over, and does what the worker does then.

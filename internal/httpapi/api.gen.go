@@ -629,7 +629,7 @@ type AuditEntry struct {
 	// `after` are of the representation of what the act is about, as canonical JSON.
 	Hash AuditHash `json:"hash"`
 
-	// Operation The operationId of the act.
+	// Operation The operationId of the act, or the name of one that is done without the API, `restore.close` say.
 	Operation string `json:"operation"`
 
 	// Outcome `begun`: it is about to be done. `done`: it was, or was so already. `refused`: it wasn't.

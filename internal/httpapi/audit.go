@@ -79,6 +79,10 @@ func (s *server) begin(handle StrictHandlerFunc, _ string) StrictHandlerFunc {
 		if err := s.auditLog.Admit(call.scope.Tenant); err != nil {
 			return nil, err
 		}
+		once := hourlyActOf(call)
+		if call.operation.hourly && s.hourlyActs.has(once, time.Now()) {
+			return handle(c, request)
+		}
 		state := s.stateOf(call)
 		act.entry.Before = state.digest(ctx)
 
@@ -89,6 +93,9 @@ func (s *server) begin(handle StrictHandlerFunc, _ string) StrictHandlerFunc {
 		}
 		response, err = handle(c, request)
 		if err == nil {
+			if call.operation.hourly {
+				s.hourlyActs.add(once, time.Now())
+			}
 			if act.entry.After = state.digest(ctx); state == nil {
 				act.told(response)
 			}
@@ -131,8 +138,8 @@ func (s *server) endAct(c echo.Context, call *call) {
 		if _, err = s.auditLog.Append(ctx, e); err == nil {
 			return
 		}
-	case e.Outcome == audit.Failed:
-		return // nothing was done, and nobody was refused
+	case e.Outcome != audit.Refused:
+		return // nothing was done, and nobody was refused; or this hour has its entries
 	default:
 		act.knows(call.scope)
 		e.Actor, e.Tenant = act.entry.Actor, act.entry.Tenant

@@ -196,3 +196,31 @@ func TestAudit_ATenantsActsAreBounded(t *testing.T) {
 		t.Errorf("an operator: %d %s", w.Code, w.Body)
 	}
 }
+
+// An export reads many bodies: who reads them is told once an hour, of each operator
+// and tenant, and each refusal.
+func TestAudit_ExportedBodiesAreToldOnceAnHour(t *testing.T) {
+	t.Parallel()
+	var told hourlyActs
+	one, now := hourlyAct{operation: "getExportedBody", principal: migrator, tenant: testTenant}, time.Date(2026, 11, 30, 12, 59, 0, 0, time.UTC)
+	other := one
+	other.tenant = domain.TenantID{1}
+	told.add(one, now)
+	for _, c := range []struct {
+		act  hourlyAct
+		at   time.Time
+		want bool
+	}{{one, now, true}, {other, now, false}, {one, now.Add(time.Minute), false}, {one, now, true}} {
+		if got := told.has(c.act, c.at); got != c.want {
+			t.Errorf("%+v at %s: %t", c.act, c.at, got)
+		}
+	}
+
+	// What isn't read isn't told as if it were.
+	a := newTestAPI(t, testOptions{})
+	target := tenantPath(testTenant) + "/export/body?collection=c&key=k&section=s&digest=" + strings.Repeat("0", 64)
+	a.do(t, request{method: "GET", target: target, token: "tenant"})
+	if e := a.audit.entries; len(e) != 1 || e[0].Outcome != audit.Refused || e[0].Operation != "getExportedBody" {
+		t.Errorf("%+v", e)
+	}
+}

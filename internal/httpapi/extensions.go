@@ -14,6 +14,7 @@ const (
 	extensionTimeout      = "x-holdfast-timeout-seconds" // of an operation: how long it may take
 	extensionRepeatable   = "x-holdfast-repeatable"      // of an operation: the same request again finds what the first one did
 	extensionAudit        = "x-holdfast-audit"           // of an operation: it is an administrative act, though its scope doesn't say so
+	extensionHourly       = "x-holdfast-audit-hourly"    // of such a read: it has entries once an hour, of each caller and tenant
 	extensionWaits        = "x-holdfast-waits"           // of an operation: it waits for others, and takes no turn of those that work
 	extensionMaxBytes     = "x-holdfast-max-bytes"       // of a body: how long it may be
 	extensionMaxLines     = "x-holdfast-max-lines"       // of a media type that is a stream of lines: how many they may be,

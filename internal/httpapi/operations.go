@@ -34,6 +34,7 @@ type operation struct {
 	waits       bool          // it waits for others for long
 	timeout     time.Duration // how long it may take; 0 for as long as any
 	audited     bool          // an administrative act
+	hourly      bool          // one that has entries once an hour, of each caller and tenant
 	creates     bool          // it makes a thing
 
 	query   map[string]*openapi3.Parameter
@@ -90,7 +91,7 @@ func newOperation(doc *openapi3.T, template, method string, item *openapi3.PathI
 		return nil, err
 	}
 	extended := extensions(described.Extensions)
-	if err := extended.demandKnown(extensionErrors, extensionTimeout, extensionRepeatable, extensionAudit, extensionWaits); err != nil {
+	if err := extended.demandKnown(extensionErrors, extensionTimeout, extensionRepeatable, extensionAudit, extensionHourly, extensionWaits); err != nil {
 		return nil, err
 	}
 	timeout, err := extended.seconds(extensionTimeout)
@@ -102,6 +103,10 @@ func newOperation(doc *openapi3.T, template, method string, item *openapi3.PathI
 		return nil, err
 	}
 	marked, err := extended.flag(extensionAudit)
+	if err != nil {
+		return nil, err
+	}
+	hourly, err := extended.flag(extensionHourly)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +124,7 @@ func newOperation(doc *openapi3.T, template, method string, item *openapi3.PathI
 		waits:       waits,
 		timeout:     timeout,
 		audited:     marked || method != http.MethodGet && strings.HasPrefix(scope, "operator:"),
+		hourly:      hourly && method == http.MethodGet,
 		creates:     described.Responses.Status(http.StatusCreated) != nil,
 		query:       make(map[string]*openapi3.Parameter),
 		matched:     &routers.Route{Spec: doc, Path: template, PathItem: item, Method: method, Operation: described},

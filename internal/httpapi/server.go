@@ -71,6 +71,7 @@ type server struct {
 	tenantLimits   TenantLimits
 	auditLog       AuditLog
 	auditRefusals  AuditRefusals
+	hourlyActs     hourlyActs
 	databases      []string
 	readiness      *readiness
 	document       document

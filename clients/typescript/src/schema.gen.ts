@@ -5435,7 +5435,7 @@ export interface components {
              * @description The sequence of the entry that began what this is the outcome of.
              */
             act?: number;
-            /** @description The operationId of the act. */
+            /** @description The operationId of the act, or the name of one that is done without the API, `restore.close` say. */
             operation: string;
             actor?: components["schemas"]["AuditActor"];
             tenant_id?: components["schemas"]["Id"];

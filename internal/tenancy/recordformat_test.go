@@ -275,8 +275,10 @@ func TestSetRecordFormat_InterruptedAnywhere_NobodyIsEverMisled_AndARetryFinishe
 				} else {
 					gates.beforeSet = cut
 					format = 2
-					for j := range i {
-						wantGates[j].RecordFormat = 2
+					for j := range wantGates {
+						if j != i {
+							wantGates[j].RecordFormat = 2
+						}
 					}
 				}
 				store := in.startOn(t, router, gates).store

@@ -118,7 +118,10 @@ func TestUnequalRestore_OneOfThreeDatabases(t *testing.T) {
 	if did.ClaimsRemoved < 2 {
 		t.Errorf("only %d claims of what is gone were removed", did.ClaimsRemoved)
 	}
-	want := identity.Reconciled{ClaimsRemoved: did.ClaimsRemoved, ClaimsMade: 3, DevicesRevoked: 1, Records: 2, Doubles: 1}
+	if did.ClaimsMade < 3 { // more if a user code stood there, which is drawn at random
+		t.Errorf("only %d claims were made", did.ClaimsMade)
+	}
+	want := identity.Reconciled{ClaimsRemoved: did.ClaimsRemoved, ClaimsMade: did.ClaimsMade, DevicesRevoked: 1, Records: 2, Doubles: 1}
 	if diff := cmp.Diff(want, did); diff != "" {
 		t.Errorf("identity (-want +got):\n%s", diff)
 	}

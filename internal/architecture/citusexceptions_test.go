@@ -20,6 +20,7 @@ var exceptions = map[exception]string{
 
 	{"sqlAnySkeleton", "tenant and number"}:    alone,
 	{"sqlGatedTenants", "tenant and number"}:   alone,
+	{"sqlLeftOfTenant", "tenant and number"}:   alone,
 	{"sqlLockOldAccounts", "row locks by key"}: alone,
 	{"sqlLockOldDevices", "row locks by key"}:  alone,
 

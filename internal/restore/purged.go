@@ -11,9 +11,18 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
-// gone tells a tenant of whom nothing may be left, or less and less.
-func gone(t tenancy.Tenant) bool {
-	return t.State == tenancy.TenantPurged || t.State == tenancy.TenantPurging
+// purging leaves a tenant that is being purged to its purge, which stops for a legal
+// hold, and counts what it deletes.
+func (r *run) purging(ctx context.Context, t tenancy.Tenant) error {
+	if len(r.done.Restored) == 0 {
+		return nil
+	}
+	repeated, err := r.store.RepeatPurge(ctx, t.ID)
+	if err != nil || !repeated {
+		return err
+	}
+	return r.Note(Note{Tenant: t.ID, Name: t.Name, Kind: "purged",
+		Detail: "It is being purged, and the restore may have brought rows of it back. Its purge goes through them once more, unless it is held."})
 }
 
 const sqlTenantTables = `SELECT purge_tables()`

@@ -68,14 +68,17 @@ func (r *run) tenant(ctx context.Context, t tenancy.Tenant) (err error) {
 	if err := r.repairGates(ctx, t); err != nil {
 		return err
 	}
-	if gone(t) {
+	switch t.State {
+	case tenancy.TenantPurging:
+		err = r.purging(ctx, t)
+	case tenancy.TenantPurged:
 		if done.Removed, err = r.remove(ctx, t.ID); err != nil {
 			return err
 		}
 		if done.Removed > 0 {
 			err = r.Note(Note{Tenant: t.ID, Name: t.Name, Kind: "purged", Detail: "It had been purged, and the restore brought rows of it back. They are removed again."})
 		}
-	} else {
+	default:
 		err = r.domains(ctx, t, &done)
 	}
 	if err != nil {

@@ -19,6 +19,9 @@ type RepairedControl struct {
 	Tenants  int64 `json:"tenants"`  // whose state, and how their records begin, is again what their gates say
 	Adopted  int64 `json:"adopted"`  // of which only gates and rows were left: they are suspended, under a name made from their id
 	Deleting int64 `json:"deleting"` // that were being deleted, or had been: they are suspended
+	Purged   int64 `json:"purged"`   // that had been purged: what is left of them in the control database is purged too
+	Grace    int64 `json:"grace"`    // whose deletion goes on, behind a new grace
+	Held     int64 `json:"held"`     // whose purge goes on when the legal hold is lifted that they have got
 	Counter  int64 `json:"counter"`  // of revocations, now
 }
 
@@ -29,8 +32,8 @@ const sqlGatedTenants = `SELECT g.tenant_id FROM tenant_gates g WHERE g.tenant_i
 // sqlFollowGate puts a control row where its gates are, and one revision on, so that
 // all gates follow it again.
 const sqlFollowGate = `
-UPDATE tenants SET state = $3, identity_state = $4, record_format = $5, revision = $6 + 1, updated_at = $7
- WHERE tenant_id = $1 AND state IN ('active', 'suspended', 'provisioning') AND revision < $6 AND revision = $2
+UPDATE tenants SET state = $2, identity_state = $3, record_format = $4, revision = $5 + 1, updated_at = $6
+ WHERE tenant_id = $1
 RETURNING ` + tenantColumns
 
 const sqlAdoptTenant = `
@@ -52,6 +55,10 @@ UPDATE revocation_counter SET value = ((value >> 40) + 1) << 40 WHERE only_row R
 // can't be brought back: operators, principals and keys that were made in the time
 // that was lost are gone, and those that were revoked or disabled then are good
 // again, until somebody ends them anew.
+//
+// What a deletion had come to, and whether somebody had set a legal hold, can't be
+// known either. So nothing is purged because of what an old row says: see followTx
+// and spareDeletions.
 //
 // It runs as the owner. It may be repeated.
 //
@@ -75,6 +82,9 @@ func (s *Store) RepairControl(ctx context.Context, gates *Gates, told func(tenan
 			after = page[len(page)-1]
 		}
 	}
+	if err := s.spareDeletions(ctx, gates, &done, told); err != nil {
+		return done, err
+	}
 	err = s.controlTx(ctx, Operators, func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, sqlLeaveRevocations).Scan(&done.Counter)
 	})
@@ -95,15 +105,22 @@ func (g *Gates) latestGate(ctx context.Context, tenant domain.TenantID) (latest 
 	return latest, nil
 }
 
+// repair is what became of a control row.
+type repair struct {
+	tenant    Tenant // as it is now
+	adopted   bool   // it had none
+	purged    bool   // its purge had ended, and is finished
+	calledOff bool   // a deletion that the row knew of is no more
+}
+
 func (s *Store) repairRow(ctx context.Context, gates *Gates, tenant domain.TenantID, done *RepairedControl, told func(domain.TenantID, string) error) error {
 	gate, err := gates.latestGate(ctx, tenant)
 	if err != nil {
 		return err
 	}
-	var t Tenant
-	var adopted bool
+	var was repair
 	err = s.controlTx(ctx, Operators, func(tx pgx.Tx) error {
-		t, adopted, err = s.repairRowTx(ctx, gates, tx, tenant, gate)
+		was, err = s.repairRowTx(ctx, gates, tx, tenant, gate)
 		return err
 	})
 	switch {
@@ -111,49 +128,78 @@ func (s *Store) repairRow(ctx context.Context, gates *Gates, tenant domain.Tenan
 		return nil
 	case err != nil:
 		return err
+	case was.purged:
+		done.Purged++
+		err = told(tenant, "It had been purged. What the control database has of it is purged once more, by the worker.")
 	case gate.State != "open" && gate.State != "suspended":
 		done.Deleting++
 		err = told(tenant, "It was "+gate.State+", and the control database doesn't know that any more. It is suspended. "+
-			"Delete it again: what is left of it may be incomplete.")
-	case adopted:
+			"Delete it again, unless a legal hold that was set meanwhile forbids it: what is left of it may be incomplete.")
+	case was.adopted:
 		done.Adopted++
-		err = told(tenant, "The control database didn't know it. It is suspended, under the name "+t.Name+
+		err = told(tenant, "The control database didn't know it. It is suspended, under the name "+was.tenant.Name+
 			". Make its principals and keys anew, and resume it; or delete it.")
+	case was.calledOff:
+		done.Tenants++
+		err = told(tenant, "Its deletion, of which the control database knows, is no more, as its gates say. Its state is "+was.tenant.State+
+			". If it is still to be deleted, ask for that again.")
 	default:
 		done.Tenants++
-		err = told(tenant, "Its state is "+t.State+" again, as its gates say.")
+		err = told(tenant, "Its state is "+was.tenant.State+" again, as its gates say.")
 	}
 	if err != nil {
 		return err
 	}
-	_, err = s.settleGates(ctx, t)
+	_, err = s.settleGates(ctx, was.tenant)
 	return err
 }
 
 var errInStep = errors.New("the control row is not behind")
 
-func (s *Store) repairRowTx(ctx context.Context, gates *Gates, tx pgx.Tx, tenant domain.TenantID, gate GateState) (t Tenant, adopted bool, err error) {
-	t, err = tenantTx(ctx, tx, tenant)
+func (s *Store) repairRowTx(ctx context.Context, gates *Gates, tx pgx.Tx, tenant domain.TenantID, gate GateState) (repair, error) {
+	t, err := lockTenantTx(ctx, tx, tenant)
 	if domain.KindOf(err) == domain.KindNotFound {
 		t, err = s.adoptTx(ctx, gates, tx, tenant, gate)
-		return t, true, err
+		return repair{tenant: t, adopted: true}, err
 	}
 	if err != nil {
-		return t, false, err
+		return repair{}, err
 	}
 	if t.Revision >= gate.Revision {
-		return t, false, errInStep
+		return repair{}, errInStep
 	}
+	ended := gate.State == "closed" && t.Hold == nil && (t.State == TenantDeleting || t.State == TenantPurging)
+	if ended {
+		if ended, err = gates.forgotten(ctx, tenant); err != nil {
+			return repair{}, err
+		}
+	}
+	if ended {
+		t, err = s.purgeAnewTx(ctx, tx, t, gate)
+		return repair{tenant: t, purged: true}, err
+	}
+	return s.followTx(ctx, tx, t, gate)
+}
+
+// followTx puts a row that is behind where its gates are. A deletion that it knows of
+// is then not the one that its gates have come to, if that is one at all, and is
+// dropped with its approval. What was purged in part is suspended, whatever the gates
+// say.
+func (s *Store) followTx(ctx context.Context, tx pgx.Tx, t Tenant, gate GateState) (repair, error) {
 	state := TenantSuspended
-	if gate.State == "open" {
+	if gate.State == "open" && t.State != TenantPurging && t.State != TenantPurged {
 		state = TenantActive
 	}
-	rows, _ := tx.Query(ctx, sqlFollowGate, tenant, t.Revision, state, gate.IdentityState, gate.RecordFormat, gate.Revision, s.now())
-	t, err = pgx.CollectExactlyOneRow(rows, scanTenant)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return t, false, errInStep // it is being deleted, and that goes on by itself
+	if _, err := tx.Exec(ctx, sqlDropPurge, t.ID); err != nil {
+		return repair{}, err
 	}
-	return t, false, err
+	dropped, err := tx.Exec(ctx, sqlDropDeletion, t.ID)
+	if err != nil {
+		return repair{}, err
+	}
+	rows, _ := tx.Query(ctx, sqlFollowGate, t.ID, state, gate.IdentityState, gate.RecordFormat, gate.Revision, s.now())
+	t, err = pgx.CollectExactlyOneRow(rows, scanTenant)
+	return repair{tenant: t, calledOff: dropped.RowsAffected() > 0}, err
 }
 
 // sqlAnySkeleton tells a tenant whose handles were made under the unicode policy.

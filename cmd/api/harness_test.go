@@ -47,7 +47,8 @@ func TestMain(m *testing.M) {
 // serve it.
 type stack struct {
 	installation *testkit.Installation
-	operatorKey  string
+	operatorKey  string // of the operator "first"
+	secondKey    string // of the operator "second", whom nobody made either
 	env          map[string]string
 }
 
@@ -72,21 +73,22 @@ func stackOn(installation *testkit.Installation, settings postgres.Settings) *st
 			placement = append(placement, location.Name+"="+ranges(placed))
 		}
 	}
-	key := tenancy.GenerateKey(time.Now())
+	key, second := tenancy.GenerateKey(time.Now()), tenancy.GenerateKey(time.Now())
 	serverKey := make([]byte, 32)
 	rand.Read(serverKey)
-	return &stack{installation: installation, operatorKey: key, env: map[string]string{
-		"HOLDFAST_ENVIRONMENT":     "development",
-		"HOLDFAST_CONTROL_URL":     settings.Control,
-		"HOLDFAST_DATA_URLS":       strings.Join(urls, " "),
-		"HOLDFAST_PLACEMENT":       strings.Join(placement, " "),
-		"HOLDFAST_API_PASSWORD":    settings.Password,
-		"HOLDFAST_SERVER_KEYS":     "k1:" + hex.EncodeToString(serverKey),
-		"HOLDFAST_OPERATOR_KEY":    key,
-		"HOLDFAST_API_ADDRESS":     "127.0.0.1:0",
-		"HOLDFAST_ISSUER":          issuer,
-		"HOLDFAST_METRICS_ADDRESS": "127.0.0.1:0",
-		"HOLDFAST_POOL_SIZE":       "4",
+	return &stack{installation: installation, operatorKey: key, secondKey: second, env: map[string]string{
+		"HOLDFAST_ENVIRONMENT":         "development",
+		"HOLDFAST_CONTROL_URL":         settings.Control,
+		"HOLDFAST_DATA_URLS":           strings.Join(urls, " "),
+		"HOLDFAST_PLACEMENT":           strings.Join(placement, " "),
+		"HOLDFAST_API_PASSWORD":        settings.Password,
+		"HOLDFAST_SERVER_KEYS":         "k1:" + hex.EncodeToString(serverKey),
+		"HOLDFAST_OPERATOR_KEY":        key,
+		"HOLDFAST_SECOND_OPERATOR_KEY": second,
+		"HOLDFAST_API_ADDRESS":         "127.0.0.1:0",
+		"HOLDFAST_ISSUER":              issuer,
+		"HOLDFAST_METRICS_ADDRESS":     "127.0.0.1:0",
+		"HOLDFAST_POOL_SIZE":           "4",
 	}}
 }
 

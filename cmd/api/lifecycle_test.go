@@ -141,7 +141,7 @@ func TestReady_FailsWhenANumberHasMovedAwayAndNotInMaintenance(t *testing.T) {
 func TestDrain_ReadyzFailsFirstAndRequestsUnderWayFinish(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, 1)
-	r := s.spawn(t, "HOLDFAST_ENVIRONMENT=staging", "HOLDFAST_ISSUER=https://api.example", "HOLDFAST_DRAIN_SECONDS=20")
+	r := s.spawn(t, "HOLDFAST_ENVIRONMENT=staging", "HOLDFAST_SECOND_OPERATOR_KEY=", "HOLDFAST_ISSUER=https://api.example", "HOLDFAST_DRAIN_SECONDS=20")
 	client := connect(t, r, s.tenant(t, r, "acme").key)
 	account, err := client.CreateAccountWithResponse(t.Context(), nil, holdfast.NewAccount{Handle: "ada"})
 	if err != nil {

@@ -36,7 +36,6 @@ type subject struct {
 	fresh            atomic.Int64
 
 	moving        map[string]moving // migrations of other tenants, by what was done to them
-	plannersKey   string            // "" until somebody plans
 	qualification string            // "" until it is needed
 	admin         map[string]*pgxpool.Pool
 }

@@ -207,22 +207,11 @@ func (s *subject) deferred(t testing.TB, m moving) string {
 	return list.JSON200.Deferred[0].DeferredID
 }
 
-// planner is a client with the key of an operator who migrates and can't approve.
+// planner is a client with the key of the second operator, so that the first one can
+// approve.
 func (s *subject) planner(t testing.TB) *holdfast.ClientWithResponses {
 	t.Helper()
-	if s.plannersKey == "" {
-		operator := s.operator(t, s.api)
-		made, err := operator.CreateOperatorWithResponse(t.Context(), nil, holdfast.NewPrincipal{Name: "planner", Scopes: []string{"operator:migrate", "operator:read"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		key, err := operator.CreateOperatorAPIKeyWithResponse(t.Context(), made.JSON201.ID, nil, holdfast.NewAPIKey{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.plannersKey = key.JSON201.APIKey
-	}
-	return connect(t, s.api, s.plannersKey)
+	return connect(t, s.api, s.secondKey)
 }
 
 // qualified is the hash of a report that says of this build that all is well, where

@@ -56,10 +56,10 @@ func (s *subject) tenantETag(t testing.TB, tenant string) string {
 	return shown.HTTPResponse.Header.Get("ETag")
 }
 
-// askDeletion asks for a tenant's deletion as an operator of another name.
+// askDeletion asks for a tenant's deletion as the second operator.
 func (s *subject) askDeletion(t testing.TB, tenant string) {
 	t.Helper()
-	etag, asker := s.tenantETag(t, tenant), connect(t, s.api, s.anotherOperator(t, s.api, "asker-"+tenant, "operator:tenants"))
+	etag, asker := s.tenantETag(t, tenant), connect(t, s.api, s.secondKey)
 	if _, err := asker.DeleteTenantWithResponse(t.Context(), tenant, &holdfast.DeleteTenantParams{IfMatch: &etag}); err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func TestCommands_AnOperatorIsMadeAndCallsAndIsStopped(t *testing.T) {
 
 	// HOLDFAST_OPERATOR_KEY does where there is no other.
 	got := execute(t, []string{"HOLDFAST_URL=" + s.url, "HOLDFAST_OPERATOR_KEY=" + key.APIKey}, "tenant", "list")
-	if diff := cmp.Diff(result{exitOK, "ID  NAME  STATE  HANDLES  NAMESPACE  FORMAT  CREATED\n", ""}, got, cmp.AllowUnexported(result{})); diff != "" {
+	if diff := cmp.Diff(result{exitOK, "ID  NAME  STATE  HANDLES  NAMESPACE  FORMAT  LEGAL HOLD  CREATED\n", ""}, got, cmp.AllowUnexported(result{})); diff != "" {
 		t.Errorf("tenant list (-want +got):\n%s", diff)
 	}
 	s.said(t, "operator", "key", "revoke", spare.ID)
@@ -111,7 +111,7 @@ func TestCommands_AnOperatorIsMadeAndCallsAndIsStopped(t *testing.T) {
 	for _, o := range told[[]holdfast.Principal](t, s, "operator", "list") {
 		disabled[o.Name] = o.DisabledAt != nil
 	}
-	if diff := cmp.Diff(map[string]bool{"first": false, "second": true}, disabled); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"first": false, "grace": false, "second": true}, disabled); diff != "" {
 		t.Errorf("disabled operators (-want +got):\n%s", diff)
 	}
 }

@@ -48,8 +48,7 @@ func newStory(t *testing.T, records int) *story {
 	must(t, s.migrations.Report(t.Context(), s.migrations.This(migration.ProcessAPI)))
 	s.tenant = told[holdfast.Tenant](t, s.service, "tenant", "create", "acme").ID
 	s.publish(t, s.tenant, records)
-	second := told[holdfast.Principal](t, s.service, "operator", "create", "second", "--scopes", "operator:approve,operator:read")
-	s.approver = told[holdfast.CreatedAPIKey](t, s.service, "operator", "key", "create", second.ID).APIKey
+	s.approver = s.graceKey
 	var qualified struct{ Hash string }
 	qualify := execute(t, slices.Concat(s.installation.Environ(), testkit.BodiesEnviron(bucket)), "qualify", "--json")
 	must(t, json.Unmarshal([]byte(qualify.stdout), &qualified))
@@ -137,7 +136,7 @@ func TestMigrationStory_FromTheRequestToTheClosing(t *testing.T) {
 	for _, transition := range shown.Transitions {
 		acts = append(acts, transition.Act+" by "+transition.Actor.Name)
 	}
-	if shown.Migration.State != "closed" || !slices.Contains(acts, "approve by second") || len(shown.Reports) != 3 {
+	if shown.Migration.State != "closed" || !slices.Contains(acts, "approve by grace") || len(shown.Reports) != 3 {
 		t.Errorf("in the end it is %s, after %v, with %d reports", shown.Migration.State, acts, len(shown.Reports))
 	}
 	if listed := told[[]holdfast.Migration](t, s.service, "migration", "list", s.tenant); len(listed) != 1 || listed[0].State != "closed" {

@@ -35,7 +35,8 @@ import (
 type service struct {
 	installation *testkit.Installation
 	url          string
-	operatorKey  string
+	operatorKey  string // of the operator "first"
+	graceKey     string // of the operator "grace", whom nobody made either
 	tokens       *tenancy.Tokens
 	keys         *tenancy.CheckpointKeys
 	objects      *objects
@@ -56,7 +57,7 @@ func serve(t *testing.T, databases ...string) *service {
 // serveOn likewise keeps bodies in a bucket, if there is one.
 func serveOn(t *testing.T, bucket objectstore.Settings, databases ...string) *service {
 	t.Helper()
-	s := &service{installation: testkit.Databases(t, len(databases)), operatorKey: tenancy.GenerateKey(time.Now()), objects: &objects{}}
+	s := &service{installation: testkit.Databases(t, len(databases)), operatorKey: tenancy.GenerateKey(time.Now()), graceKey: tenancy.GenerateKey(time.Now()), objects: &objects{}}
 	router := s.installation.Router(t, postgres.RoleAPI)
 	tel := &telemetry.Telemetry{Log: slog.New(slog.DiscardHandler), Tracers: tracenoop.NewTracerProvider(), Meters: metricnoop.NewMeterProvider()}
 	var secret [32]byte
@@ -64,7 +65,7 @@ func serveOn(t *testing.T, bucket objectstore.Settings, databases ...string) *se
 	keys, err := tenancy.NewServerKeys(tenancy.ServerKey{ID: "k1", Secret: secret})
 	must(t, err)
 	store := tenancy.NewStore(router.Control(), tenancy.NewGates(router), keys, time.Now)
-	_, err = store.Bootstrap(t.Context(), []tenancy.BootstrapKey{{Name: "first", Key: s.operatorKey}})
+	_, err = store.Bootstrap(t.Context(), []tenancy.BootstrapKey{{Name: "first", Key: s.operatorKey}, {Name: "grace", Key: s.graceKey}})
 	must(t, err)
 	s.tokens, err = tenancy.NewTokens(store, tenancy.TokenSettings{Issuer: "https://holdfast.example"}, tel.Log)
 	must(t, err)

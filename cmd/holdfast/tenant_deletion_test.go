@@ -24,9 +24,12 @@ func TestTenantDeletion_IsAskedForApprovedAndCalledOff(t *testing.T) {
 	if got := refused(t, s.as(s.operatorKey), exitFailed, "tenant", "deletion", "approve", tenant, "--yes"); !strings.Contains(got, "approver_is_involved") {
 		t.Errorf("approved by who asked: %q", got)
 	}
-	operator := told[holdfast.Principal](t, s, "operator", "create", "grace", "--scopes", "operator:approve,operator:read")
+	operator := told[holdfast.Principal](t, s, "operator", "create", "made-up", "--scopes", "operator:approve,operator:read")
 	key := told[holdfast.CreatedAPIKey](t, s, "operator", "key", "create", operator.ID).APIKey
-	if got := execute(t, s.as(key), "tenant", "deletion", "approve", tenant, "--yes"); got.code != exitOK {
+	if got := refused(t, s.as(key), exitFailed, "tenant", "deletion", "approve", tenant, "--yes"); !strings.Contains(got, "approver_is_involved") {
+		t.Errorf("approved by whom the asker made: %q", got)
+	}
+	if got := execute(t, s.as(s.graceKey), "tenant", "deletion", "approve", tenant, "--yes"); got.code != exitOK {
 		t.Errorf("approved: %+v", got)
 	}
 	shown := told[holdfast.TenantDeletion](t, s, "tenant", "deletion", "show", tenant)

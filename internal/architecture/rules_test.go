@@ -44,9 +44,9 @@ var rules = []rule{
 	// It gives journals and bodies as their own domains do.
 	{"internal/domain/export", domainBase("internal/domain/lease", "internal/domain/record"), domainLibraries},
 
-	{"internal/tenancy/...", []string{"internal/domain", "internal/postgres"}, nil},
+	{"internal/tenancy/...", []string{"internal/domain", "internal/audit", "internal/postgres"}, nil},
 	// What is hashed is canonical JSON.
-	{"internal/audit", []string{"internal/domain"}, []string{"github.com/go-json-experiment/json/...", "github.com/jackc/pgx/v5", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/metric"}},
+	{"internal/audit", []string{"internal/domain"}, []string{"github.com/go-json-experiment/json/...", "github.com/jackc/pgx/v5", "github.com/maypok86/otter/v2", "golang.org/x/time/rate", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/metric"}},
 	{"internal/postgres", []string{"internal/domain", "db/migrations"}, nil},
 	{"internal/limits", []string{"internal/domain", "internal/tenancy", "internal/postgres"}, nil},
 	{"internal/objectstore/...", []string{"internal/domain"}, nil},

@@ -81,8 +81,8 @@ func (s *Store) CreateKey(ctx context.Context, caller Scope, tenant domain.Tenan
 }
 
 const sqlCreateKey = `
-INSERT INTO api_keys (tenant_id, key_id, principal_id, label, secret_hash, server_key_id, fingerprint, created_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO api_keys (tenant_id, key_id, principal_id, label, secret_hash, server_key_id, fingerprint, created_at, expires_at, created_by)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT DO NOTHING
 RETURNING ` + keyColumns
 
@@ -120,7 +120,7 @@ func (s *Store) createKeyTx(ctx context.Context, tx pgx.Tx, caller Scope, tenant
 	expiry, expiresAt := want.expiry()
 	digest := fingerprint("api-key", want.Principal.String(), want.Label, expiry)
 	rows, _ := tx.Query(ctx, sqlCreateKey, tenant, id, want.Principal, want.Label, hashSecret(secret), s.keys.Current(), digest,
-		s.now(), expiresAt)
+		s.now(), expiresAt, zeronull.UUID(caller.Principal))
 	k, err = pgx.CollectExactlyOneRow(rows, scanKey)
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return k, formatKey(id, secret), false, err

@@ -84,3 +84,38 @@ func TestApproveDeletion_NotOfWhatADisabledOperatorAskedFor(t *testing.T) {
 		t.Errorf("%+v, %v", now, err)
 	}
 }
+
+// One hand can't do what takes two by making itself a second one, or a key of
+// another's; in either direction, and however long the way. Whom a third one made are
+// two.
+func TestApproveDeletion_NotByAMadeUpSecond(t *testing.T) {
+	t.Parallel()
+	in := install(t, 1)
+	store := in.first.store
+	all := tenancy.OperatorScopes()
+	ann, bob := in.operator(t, in.ada, "ann", all...), in.operator(t, in.ada, "bob", all...)
+	child := in.operator(t, ann, "child", all...)
+	grandchild := in.operator(t, child, "grandchild", all...)
+	lent := in.operator(t, bob, "lent", all...)
+	_, key, _, err := store.CreateKey(t.Context(), ann, tenancy.Operators, tenancy.NewKey{Principal: lent.Principal})
+	must(t, err)
+	lent = in.first.authenticate(t, in.first.grant(t, key))
+
+	for _, c := range []struct {
+		asks, approves tenancy.Scope
+		refused        bool
+	}{
+		{ann, ann, true}, {ann, child, true}, {ann, grandchild, true}, {ann, lent, true}, {bob, lent, true},
+		{child, ann, true}, {grandchild, ann, true}, {lent, bob, true}, {in.ada, grandchild, true},
+		{ann, bob, false}, {bob, grandchild, false}, {child, lent, false}, {ann, in.grace, false}, {in.grace, ann, false}, {in.ada, in.grace, false},
+	} {
+		name := c.asks.Name + "-" + c.approves.Name
+		tenant := in.tenant(t, name)
+		asked, err := store.AskDeletion(t.Context(), c.asks, tenant.ID, tenant.Revision)
+		must(t, err)
+		_, err = store.ApproveDeletion(t.Context(), c.approves, tenant.ID, asked.Tenant.Revision)
+		if got := domain.CodeOf(err); (got == "approver_is_involved") != c.refused || !c.refused && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -30,8 +30,8 @@ const deletionAsked = 30 * 24 * time.Hour
 // ApproveDeletion begins the grace of a deletion that another operator asked for:
 // the tenant's calls are refused from now on, and when DeletionGrace is over it is
 // purged. The revision is the tenant's, as it was shown with the deletion: another
-// request, or a tenant that has changed since, is another matter. Names tell operators
-// apart, since one may have several keys. Approving what is approved changes nothing.
+// request, or a tenant that has changed since, is another matter. Who is another
+// operator, Involved says. Approving what is approved changes nothing.
 //
 // Errors: forbidden insufficient_scope, approver_is_involved; not found
 // tenant_not_found, deletion_not_found; precondition failed revision_stale; conflict
@@ -45,10 +45,13 @@ func (s *Store) ApproveDeletion(ctx context.Context, caller Scope, id domain.Ten
 		if d, err = deletionTx(ctx, tx, t); err != nil {
 			return Tenant{}, err
 		}
+		involved, err := involvedTx(ctx, tx, caller, d.AskedBy)
 		switch {
-		case d.AskedBy == caller.Name:
+		case err != nil:
+			return Tenant{}, err
+		case involved:
 			return Tenant{}, domain.Forbidden("approver_is_involved",
-				"Who asked for a deletion can't approve it. Another operator has to.")
+				"Who asked for a deletion can't approve it, nor whom they made, or who made them. Another operator has to.")
 		case d.ApprovedBy != "":
 			return t, nil
 		case t.Revision != revision:

@@ -38,6 +38,8 @@ type NewPrincipal struct {
 	Name           string   // [a-z0-9][a-z0-9._-]{0,127}
 	Scopes         []string // at least one of TenantScopes; of OperatorScopes for an operator
 	IdempotencyKey string   // at most 255 characters; empty for none
+
+	by domain.PrincipalID // the operator who makes it; zero for the first ones, whom nobody made
 }
 
 var principalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,127}$`)
@@ -84,6 +86,7 @@ func (s *Store) createPrincipal(ctx context.Context, caller Scope, tenant domain
 	if err := identify(ctx, s, caller, &id, "principal", tenant, want.IdempotencyKey); err != nil {
 		return Principal{}, false, err
 	}
+	want.by = caller.Principal
 	err = s.controlTx(ctx, tenant, func(tx pgx.Tx) error {
 		p, replayed, err = s.createPrincipalTx(ctx, tx, tenant, id, want)
 		return err
@@ -94,8 +97,8 @@ func (s *Store) createPrincipal(ctx context.Context, caller Scope, tenant domain
 // sqlCreatePrincipal does nothing when the id or the name is taken; which of
 // them, a second read tells.
 const sqlCreatePrincipal = `
-INSERT INTO principals (tenant_id, principal_id, name, scopes, fingerprint, created_at)
-VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO principals (tenant_id, principal_id, name, scopes, fingerprint, created_at, created_by)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT DO NOTHING
 RETURNING ` + principalColumns
 
@@ -103,7 +106,7 @@ const sqlPrincipalFingerprint = `SELECT fingerprint = $3 FROM principals WHERE t
 
 func (s *Store) createPrincipalTx(ctx context.Context, tx pgx.Tx, tenant domain.TenantID, id domain.PrincipalID, want NewPrincipal) (p Principal, replayed bool, err error) {
 	digest := fingerprint("principal", want.Name, strings.Join(want.Scopes, " "))
-	rows, _ := tx.Query(ctx, sqlCreatePrincipal, tenant, id, want.Name, want.Scopes, digest, s.now())
+	rows, _ := tx.Query(ctx, sqlCreatePrincipal, tenant, id, want.Name, want.Scopes, digest, s.now(), zeronull.UUID(want.by))
 	p, err = pgx.CollectExactlyOneRow(rows, scanPrincipal)
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return p, false, err

@@ -13,6 +13,12 @@ ALTER TABLE tenants ADD COLUMN held_at timestamptz;
 ALTER TABLE tenants ADD CONSTRAINT tenants_hold_check
     CHECK ((hold_reason IS NULL) = (held_by IS NULL) AND (hold_reason IS NULL) = (held_at IS NULL));
 
+-- The operator who made a principal, or a key: what two people have to do isn't done by
+-- one and a second that it made. NULL of the first operators, and of what was made
+-- before this.
+ALTER TABLE principals ADD COLUMN created_by uuid;
+ALTER TABLE api_keys ADD COLUMN created_by uuid;
+
 -- Who asked for a tenant's deletion and who approved it. asked_from is the revision
 -- of the tenant that it was asked for, by which a repeated request is known;
 -- former_state is where calling it off leads back to. A deletion that is called off

@@ -25,7 +25,7 @@ const freshCounts = time.Hour
 
 var (
 	errNotYours = domain.Forbidden("approver_is_involved",
-		"Who asked for a migration, or made its plan, can't approve it. Another operator has to.")
+		"Who asked for a migration, or made its plan, can't approve it, nor whom they made, or who made them. Another operator has to.")
 	errCounted = domain.Conflict("counts_refreshed",
 		"The counts were more than an hour old, and have been made anew. Look at them, and approve again.")
 	errNotApproved = domain.Conflict("approval_missing",
@@ -62,7 +62,7 @@ func (s *Service) approvePlan(ctx context.Context, scope tenancy.Scope, tenant d
 	if err != nil {
 		return Migration{}, err
 	}
-	if err := demandAnother(scope, m.Requester, p.Previewer); err != nil {
+	if err := s.demandAnother(ctx, scope, m.Requester, p.Previewer); err != nil {
 		return Migration{}, err
 	}
 	if err := s.demandPlan(ctx, &m, &p); err != nil {
@@ -82,7 +82,7 @@ func (s *Service) approveResumption(ctx context.Context, scope tenancy.Scope, te
 	if err != nil {
 		return Migration{}, err
 	}
-	if err := demandAnother(scope, m.Requester, p.Previewer); err != nil {
+	if err := s.demandAnother(ctx, scope, m.Requester, p.Previewer); err != nil {
 		return Migration{}, err
 	}
 	if err := s.demandRunnable(ctx, &m, &p); err != nil {
@@ -106,21 +106,19 @@ func (s *Service) approveEnvelope(ctx context.Context, scope tenancy.Scope, m *M
 	if err != nil {
 		return Migration{}, err
 	}
-	if err := demandAnother(scope, m.Requester, previewer); err != nil {
+	if err := s.demandAnother(ctx, scope, m.Requester, previewer); err != nil {
 		return Migration{}, err
 	}
 	return s.approve(ctx, scope, m, m.State, ofEnvelope, hash)
 }
 
 // demandAnother holds an approver to be another person than those who are involved.
-// Names tell people apart: one may have several keys.
-func demandAnother(approver tenancy.Scope, involved ...string) error {
-	for _, name := range involved {
-		if approver.Name == name {
-			return errNotYours
-		}
+func (s *Service) demandAnother(ctx context.Context, approver tenancy.Scope, names ...string) error {
+	involved, err := s.control.Involved(ctx, approver, names...)
+	if err == nil && involved {
+		return errNotYours
 	}
-	return nil
+	return err
 }
 
 // demandFresh counts anew what was counted too long ago, and has the approver look

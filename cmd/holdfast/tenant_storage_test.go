@@ -44,7 +44,7 @@ func TestTenantStorage_IsShownAndSet(t *testing.T) {
 
 	stdout, stderr, err := s.beginAtTwo(t, tenant.ID, strings.NewReader(""), "--yes")
 	want := "Tenant acme: new collections begin at format 1, bodies in the database.\n" + pointOfNoReturn
-	if err != nil || stderr != want || !strings.Contains(stdout, "\nFORMAT     2\n") {
+	if err != nil || stderr != want || !strings.Contains(stdout, "\nFORMAT      2\n") {
 		t.Errorf("--yes: %q, %q, %v", stdout, stderr, err)
 	}
 	if got := s.said(t, "tenant", "storage", tenant.ID); got != "NEW COLLECTIONS  format 2, bodies in the object store\n" {
@@ -85,7 +85,7 @@ func TestTenantStorage_OnlyAYesAtTheTerminalGoesOn(t *testing.T) {
 			t.Errorf("%s: it asks %q", name, asked)
 		}
 		switch {
-		case c.format == 2 && (err != nil || !strings.Contains(stdout, "\nFORMAT     2\n")),
+		case c.format == 2 && (err != nil || !strings.Contains(stdout, "\nFORMAT      2\n")),
 			c.format == 1 && (err == nil || err.Error() != "nothing was changed: it was not confirmed" || stdout != ""):
 			t.Errorf("%s: %q, %v", name, stdout, err)
 		}

@@ -41,7 +41,7 @@ func statements(t *testing.T) (all []statement) {
 var ownersOwn = map[string]bool{
 	"sqlOpenNumbers": true, "sqlCloseNumbers": true, "sqlReopenNumbers": true,
 	"sqlAddNumberGate": true, "sqlFollowTenantGates": true, "sqlBecomeCopy": true, "sqlCount": true, "sqlRemoveGates": true,
-	"sqlLeaveEra": true, "sqlEnterRestore": true, "sqlGatedTenants": true,
+	"sqlLeaveEra": true, "sqlEnterRestore": true, "sqlGatedTenants": true, "sqlDropPurge": true,
 	"sqlLastRestore": true, "sqlIncarnation": true, "sqlEndStaleRestores": true, "sqlBeginRestore": true, "sqlEndRestore": true, "sqlReconciled": true,
 }
 

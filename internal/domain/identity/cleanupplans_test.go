@@ -32,7 +32,7 @@ func TestCleanup_ScansAreOnTheirIndexes(t *testing.T) {
 	}
 	rows, _ := admin.Query(t.Context(), `
 SELECT proname::text FROM pg_proc WHERE proowner = 'holdfast_scanner'::regrole AND prosecdef
-   AND proname <> 'sweep_backlog' AND proname NOT LIKE 'sweep\_worlds\_%' AND proname NOT LIKE 'sweep\_numbers\_%'
+   AND proname NOT IN ('sweep_backlog', 'deferred_sections') AND proname NOT LIKE 'sweep\_worlds\_%' AND proname NOT LIKE 'sweep\_numbers\_%'
    AND proname NOT LIKE 'upkeep\_%'`)
 	named, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {

@@ -26,7 +26,7 @@ mutate: devstack ## remove each guard of a lease, a record and a migration in tu
 	bin/devstack run --databases 3 --durable=false -- go test -tags mutate -p 2 -timeout 30m -run TestMutants -v ./internal/domain/lease ./internal/domain/record ./internal/domain/migration
 
 crash: devstack ## kill the database again and again, and judge the histories of worlds
-	HOLDFAST_TEST_CRASH=1 HOLDFAST_TEST_HISTORIES=80 bin/devstack run --databases 3 -- go test -run TestHistoriesUnderFaults -v ./internal/domain/lease
+	HOLDFAST_TEST_CRASH=1 HOLDFAST_TEST_HISTORIES=50 bin/devstack run --databases 3 -- go test -run TestHistoriesUnderFaults -v ./internal/domain/lease
 
 bench: build ## the product beside its references, as ratios
 	bin/devstack run --databases 1 -- bin/holdfast bench identity

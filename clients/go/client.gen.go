@@ -7257,7 +7257,8 @@ type ClientInterface interface {
 	// `issuer_unavailable`.
 	//
 	// 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
-	// trusted with never changes: disable it and make another.
+	// trusted with never changes: disable it and make another. 409 `issuers_too_many` when the
+	// tenant trusts 16 already.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -7278,7 +7279,8 @@ type ClientInterface interface {
 	// `issuer_unavailable`.
 	//
 	// 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
-	// trusted with never changes: disable it and make another.
+	// trusted with never changes: disable it and make another. 409 `issuers_too_many` when the
+	// tenant trusts 16 already.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -10798,7 +10800,8 @@ func (c *Client) ListIssuers(ctx context.Context, tenantID TenantID, params *Lis
 // `issuer_unavailable`.
 //
 // 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
-// trusted with never changes: disable it and make another.
+// trusted with never changes: disable it and make another. 409 `issuers_too_many` when the
+// tenant trusts 16 already.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10829,7 +10832,8 @@ func (c *Client) CreateIssuerWithBody(ctx context.Context, tenantID TenantID, pa
 // `issuer_unavailable`.
 //
 // 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
-// trusted with never changes: disable it and make another.
+// trusted with never changes: disable it and make another. 409 `issuers_too_many` when the
+// tenant trusts 16 already.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -21763,7 +21767,8 @@ type ClientWithResponsesInterface interface {
 	// `issuer_unavailable`.
 	//
 	// 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
-	// trusted with never changes: disable it and make another.
+	// trusted with never changes: disable it and make another. 409 `issuers_too_many` when the
+	// tenant trusts 16 already.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -21784,7 +21789,8 @@ type ClientWithResponsesInterface interface {
 	// `issuer_unavailable`.
 	//
 	// 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
-	// trusted with never changes: disable it and make another.
+	// trusted with never changes: disable it and make another. 409 `issuers_too_many` when the
+	// tenant trusts 16 already.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -33584,7 +33590,8 @@ func (c *ClientWithResponses) ListIssuersWithResponse(ctx context.Context, tenan
 // `issuer_unavailable`.
 //
 // 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
-// trusted with never changes: disable it and make another.
+// trusted with never changes: disable it and make another. 409 `issuers_too_many` when the
+// tenant trusts 16 already.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -33611,7 +33618,8 @@ func (c *ClientWithResponses) CreateIssuerWithBodyWithResponse(ctx context.Conte
 // `issuer_unavailable`.
 //
 // 409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
-// trusted with never changes: disable it and make another.
+// trusted with never changes: disable it and make another. 409 `issuers_too_many` when the
+// tenant trusts 16 already.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -27,6 +27,7 @@ const (
 
 	maxKnownIssuers = 1 << 12
 	maxFetches      = 16 // at once, in one process
+	maxFetchesOf    = 4  // of them for one tenant, so that its slow issuers don't take all
 )
 
 // issuerKeys are the keys of issuers, fetched when a token first needs one.
@@ -36,8 +37,9 @@ type issuerKeys struct {
 	now     func() time.Time
 	fetches chan struct{} // has room for those under way
 
-	mu      sync.Mutex
-	issuers *otter.Cache[IssuerID, *keysOf]
+	mu       sync.Mutex // taken behind that of a keysOf
+	issuers  *otter.Cache[IssuerID, *keysOf]
+	fetching map[domain.TenantID]int // how many fetches are under way, where it isn't 0
 }
 
 func newIssuerKeys(settings FetchSettings, log *slog.Logger, now func() time.Time) (*issuerKeys, error) {
@@ -45,7 +47,10 @@ func newIssuerKeys(settings FetchSettings, log *slog.Logger, now func() time.Tim
 	if err != nil {
 		return nil, err
 	}
-	return &issuerKeys{client: newFetchClient(settings), log: log, now: now, fetches: make(chan struct{}, maxFetches), issuers: issuers}, nil
+	return &issuerKeys{
+		client: newFetchClient(settings), log: log, now: now,
+		fetches: make(chan struct{}, maxFetches), issuers: issuers, fetching: map[domain.TenantID]int{},
+	}, nil
 }
 
 // keysOf is what is known of one issuer's keys.
@@ -118,14 +123,12 @@ func (k *issuerKeys) look(of *keysOf, issuer Issuer, id string) (key jwkset.JWK,
 
 // begin fetches in the background: who asked may have gone, and others wait too.
 func (k *issuerKeys) begin(of *keysOf, issuer Issuer, now time.Time) {
-	select {
-	case k.fetches <- struct{}{}:
-	default:
+	if !k.take(issuer.Tenant) {
 		return // too many are under way; who comes later begins this one
 	}
 	of.triedAt, of.underWay = now, make(chan struct{})
 	go func() {
-		defer func() { <-k.fetches }()
+		defer k.giveBack(issuer.Tenant)
 		ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 		defer cancel()
 		keys, err := fetchKeys(ctx, k.client, issuer.JWKSURI)
@@ -140,6 +143,31 @@ func (k *issuerKeys) begin(of *keysOf, issuer Issuer, now time.Time) {
 		close(of.underWay)
 		of.underWay = nil
 	}()
+}
+
+// take has a fetch of the tenant's count, unless too many do.
+func (k *issuerKeys) take(tenant domain.TenantID) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.fetching[tenant] == maxFetchesOf {
+		return false
+	}
+	select {
+	case k.fetches <- struct{}{}:
+		k.fetching[tenant]++
+		return true
+	default:
+		return false
+	}
+}
+
+func (k *issuerKeys) giveBack(tenant domain.TenantID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.fetching[tenant]--; k.fetching[tenant] == 0 {
+		delete(k.fetching, tenant)
+	}
+	<-k.fetches
 }
 
 func errIssuerUnavailable() error {

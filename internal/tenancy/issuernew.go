@@ -28,6 +28,7 @@ const (
 	maxJWKSURI         = 2000 // characters
 	maxIssuerAudience  = 255  // characters
 	defaultMaxLifetime = time.Hour
+	maxIssuers         = 16 // that a tenant trusts at a time
 )
 
 func (want NewIssuer) checked() (NewIssuer, error) {
@@ -63,7 +64,7 @@ func isIssuerURL(text string, most int) bool {
 // CreateIssuer has a tenant trust an issuer. Nothing is fetched from it yet.
 //
 // Errors: forbidden; invalid; not found tenant_not_found; conflict issuer_taken,
-// tenant_provisioning.
+// issuers_too_many, tenant_provisioning.
 func (s *Store) CreateIssuer(ctx context.Context, caller Scope, tenant domain.TenantID, want NewIssuer) (i Issuer, replayed bool, err error) {
 	if err := demand(caller, OperatorTenants); err != nil {
 		return Issuer{}, false, err
@@ -98,12 +99,24 @@ RETURNING ` + issuerColumns
 
 const sqlIssuerFingerprint = `SELECT fingerprint = $3 FROM issuers WHERE tenant_id = $1 AND issuer_id = $2`
 
+// sqlLockIssuers has the issuers of one tenant made one after the other, so that they
+// can be counted.
+const sqlLockIssuers = `SELECT pg_advisory_xact_lock(hashtextextended('holdfast/issuers/' || $1::text, 0))`
+
+const sqlCountIssuers = `SELECT count(*) FROM issuers WHERE tenant_id = $1 AND disabled_at IS NULL`
+
 func (s *Store) createIssuerTx(ctx context.Context, tx pgx.Tx, tenant domain.TenantID, id IssuerID, want NewIssuer) (i Issuer, replayed bool, err error) {
+	if _, err := tx.Exec(ctx, sqlLockIssuers, tenant); err != nil {
+		return Issuer{}, false, err
+	}
 	digest := fingerprint("issuer", want.URL, want.JWKSURI, want.Audience, strings.Join(want.Scopes, " "), want.MaxLifetime.String())
 	rows, _ := tx.Query(ctx, sqlCreateIssuer, tenant, id, want.URL, want.JWKSURI, want.Audience, want.Scopes, want.MaxLifetime, digest, s.now())
 	i, err = pgx.CollectExactlyOneRow(rows, scanIssuer)
+	if err == nil {
+		return i, false, demandFewIssuersTx(ctx, tx, tenant)
+	}
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return i, false, err
+		return Issuer{}, false, err
 	}
 	var same bool
 	err = tx.QueryRow(ctx, sqlIssuerFingerprint, tenant, id, digest).Scan(&same)
@@ -118,4 +131,13 @@ func (s *Store) createIssuerTx(ctx context.Context, tx pgx.Tx, tenant domain.Ten
 	}
 	i, err = issuerTx(ctx, tx, tenant, id)
 	return i, true, err
+}
+
+// demandFewIssuersTx counts with the issuer that was just made.
+func demandFewIssuersTx(ctx context.Context, tx pgx.Tx, tenant domain.TenantID) error {
+	var trusted int
+	if err := tx.QueryRow(ctx, sqlCountIssuers, tenant).Scan(&trusted); err != nil || trusted <= maxIssuers {
+		return err
+	}
+	return domain.Conflict("issuers_too_many", "A tenant trusts 16 issuers at a time at most. Disable one of them first.")
 }

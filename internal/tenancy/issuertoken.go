@@ -194,6 +194,11 @@ func (c *externalClaims) within(most []string) []string {
 	return granted
 }
 
+// unknownFor is how long it is remembered that nobody trusts an issuer, and so how long
+// one that was trusted since may be refused: made-up tokens of one name cost the
+// database a read in that time, and no more.
+const unknownFor = time.Second
+
 var errNotTrusted = errors.New("nobody trusts its issuer")
 
 // knownIssuer is an issuer as it was when this process knew of all revocations up to
@@ -206,10 +211,13 @@ type knownIssuer struct {
 const sqlTrustedIssuer = `SELECT tenant_id, issuer_id FROM trusted_issuer($1)`
 
 // trusted reads the issuer of that name, or gives it as it was read before, as
-// readClient does. Of one that nobody trusts nothing is remembered.
+// readClient does.
 func (t *Tokens) trusted(ctx context.Context, k *known, name string) (Issuer, error) {
 	if i, found := t.issuers.GetIfPresent(name); found && k.current(i.issuer.ID, i.sequence) {
 		return i.issuer, nil
+	}
+	if until, found := t.unknown.GetIfPresent(name); found && t.now().Before(until) {
+		return Issuer{}, errTokenInvalid(errNotTrusted)
 	}
 	var tenant domain.TenantID
 	var id IssuerID
@@ -217,6 +225,7 @@ func (t *Tokens) trusted(ctx context.Context, k *known, name string) (Issuer, er
 		return tx.QueryRow(ctx, sqlTrustedIssuer, name).Scan(&tenant, &id)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
+		t.unknown.Set(name, t.now().Add(unknownFor))
 		return Issuer{}, errTokenInvalid(errNotTrusted)
 	}
 	if err != nil {

@@ -48,6 +48,7 @@ type Tokens struct {
 	tenants *otter.Cache[domain.TenantID, knownTenant]
 	clients *otter.Cache[domain.ClientID, knownClient]
 	issuers *otter.Cache[string, knownIssuer] // by their URLs
+	unknown *otter.Cache[string, time.Time]   // issuers that nobody trusted, and until when that is believed
 
 	issuerKeys *issuerKeys
 }
@@ -84,13 +85,17 @@ func NewTokens(store *Store, settings TokenSettings, log *slog.Logger) (*Tokens,
 	if err != nil {
 		return nil, err
 	}
+	unknown, err := otter.New(&otter.Options[string, time.Time]{MaximumSize: maxCachedIssuers})
+	if err != nil {
+		return nil, err
+	}
 	keys, err := newIssuerKeys(settings.Fetch, log, store.now)
 	if err != nil {
 		return nil, err
 	}
 	return &Tokens{
 		store: store, settings: settings, log: log, now: store.now,
-		tokens: tokens, tenants: tenants, clients: clients, issuers: issuers, issuerKeys: keys,
+		tokens: tokens, tenants: tenants, clients: clients, issuers: issuers, unknown: unknown, issuerKeys: keys,
 	}, nil
 }
 

@@ -2825,7 +2825,8 @@ export interface paths {
          *     `issuer_unavailable`.
          *
          *     409 `issuer_taken`: one tenant at a time can trust an issuer, and that once. What an issuer is
-         *     trusted with never changes: disable it and make another.
+         *     trusted with never changes: disable it and make another. 409 `issuers_too_many` when the
+         *     tenant trusts 16 already.
          */
         post: operations["createIssuer"];
         delete?: never;

@@ -50,6 +50,7 @@ type stack struct {
 	operatorKey  string // of the operator "first"
 	secondKey    string // of the operator "second", whom nobody made either
 	env          map[string]string
+	fetch        tenancy.FetchSettings // of the APIs in this process
 }
 
 func newStack(t testing.TB, databases int) *stack {
@@ -134,7 +135,7 @@ func (s *stack) serve(t testing.TB, changes ...string) *running {
 	r := &running{log: &lockedBuffer{}}
 	done := make(chan error, 1)
 	go func() {
-		err := run(ctx, s.environ(changes...), printed, r.log)
+		err := run(ctx, s.environ(changes...), s.fetch, printed, r.log)
 		printed.CloseWithError(io.EOF)
 		done <- err
 	}()

@@ -61,7 +61,7 @@ func TestStart_RefusesWhatItCannotServe(t *testing.T) {
 		"an address that is no one's": {[]string{"HOLDFAST_API_ADDRESS=192.0.2.1:1"}, []string{"the API's address"}},
 	} {
 		var stdout strings.Builder
-		err := run(t.Context(), s.environ(c.changes...), &stdout, io.Discard)
+		err := run(t.Context(), s.environ(c.changes...), s.fetch, &stdout, io.Discard)
 		if err == nil || stdout.Len() > 0 {
 			t.Errorf("%s: it started: %v %q", name, err, stdout.String())
 			continue

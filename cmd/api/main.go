@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/domain/record"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // gcPercent is GOGC, and memoryLimit GOMEMLIMIT in bytes, unless the environment
@@ -44,7 +45,7 @@ func main() {
 		debug.SetMemoryLimit(memoryLimit)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Environ(), os.Stdout, os.Stderr)
+	err := run(ctx, os.Environ(), tenancy.FetchSettings{}, os.Stdout, os.Stderr)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "api:", err)

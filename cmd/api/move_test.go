@@ -60,7 +60,7 @@ func TestMove_NumbersGoToAnotherServerUnderTraffic(t *testing.T) {
 	f.askAgain(t)
 	expectMoved(t, m)
 	expectWhole(t, m, f)
-	err := run(t.Context(), s.environ(), io.Discard, io.Discard)
+	err := run(t.Context(), s.environ(), s.fetch, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "open on data2, and placed on data1: the numbers "+movedNumbers) {
 		t.Errorf("a process with the old placement: %v", err)
 	}

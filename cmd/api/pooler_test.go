@@ -135,7 +135,7 @@ func TestPooler_TenantsTakeTurnsOnOneConnection(t *testing.T) {
 func TestPooler_WithoutItsSettingNothingStarts(t *testing.T) {
 	t.Parallel()
 	s, _ := pooledStack(t, 1, 1)
-	err := run(t.Context(), s.environ("HOLDFAST_POOLER=none"), io.Discard, io.Discard)
+	err := run(t.Context(), s.environ("HOLDFAST_POOLER=none"), s.fetch, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "control database: a pooler stands before it, and HOLDFAST_POOLER is not set") {
 		t.Errorf("the API ended with %v", err)
 	}

@@ -25,6 +25,7 @@ import (
 // process is a running API with all that it is made of.
 type process struct {
 	config    config.Config
+	fetch     tenancy.FetchSettings
 	telemetry *telemetry.Telemetry
 	router    *postgres.Router
 	bodies    *objectstore.Bucket // nil without an object store
@@ -38,9 +39,10 @@ type process struct {
 	closers []func(context.Context) error // what to end, in the order of its start
 }
 
-// start makes a process that serves. After an error nothing of it is left.
-func start(ctx context.Context, c config.Config, log io.Writer) (_ *process, err error) {
-	p := &process{config: c}
+// start makes a process that serves, and that fetches the keys of tenants' issuers as
+// it is told. After an error nothing of it is left.
+func start(ctx context.Context, c config.Config, fetch tenancy.FetchSettings, log io.Writer) (_ *process, err error) {
+	p := &process{config: c, fetch: fetch}
 	defer func() {
 		if err != nil {
 			p.close(context.WithoutCancel(ctx))
@@ -134,7 +136,7 @@ func (p *process) startTenancy(ctx context.Context) (err error) {
 	if err := p.bootstrap(ctx); err != nil {
 		return err
 	}
-	p.tokens, err = tenancy.NewTokens(p.store, tenancy.TokenSettings{Issuer: p.config.Issuer}, p.telemetry.Log)
+	p.tokens, err = tenancy.NewTokens(p.store, tenancy.TokenSettings{Issuer: p.config.Issuer, Fetch: p.fetch}, p.telemetry.Log)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/tenancy"
 )
 
 // Exit codes.
@@ -26,13 +27,14 @@ func codeOf(err error) int {
 }
 
 // run serves until ctx ends, drains, and gives what went wrong. It writes one
-// line to stdout, when it is ready, and its log to stderr.
-func run(ctx context.Context, environ []string, stdout, stderr io.Writer) error {
+// line to stdout, when it is ready, and its log to stderr. The keys of tenants' issuers
+// are fetched as it is told: the zero value is for production.
+func run(ctx context.Context, environ []string, fetch tenancy.FetchSettings, stdout, stderr io.Writer) error {
 	c, err := config.Load(config.API, environ)
 	if err != nil {
 		return fmt.Errorf("%w:\n%w", errConfiguration, err)
 	}
-	p, err := start(ctx, c, stderr)
+	p, err := start(ctx, c, fetch, stderr)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (l *Limiter) Admit(ctx context.Context, tenant domain.TenantID, waits bool)
 	a = Admission{Policy: p.policy, Remaining: remaining(p.requests, now)}
 	if !admitted {
 		l.refusals.count(ctx, requestsPerSecond)
-		return nil, a, errRate.After(untilOne(p.requests, now))
+		return nil, a, errRate.After(until(1, p.requests, now))
 	}
 	limit := concurrentRequests
 	if waits {
@@ -86,9 +86,9 @@ func remaining(r *rate.Limiter, now time.Time) string {
 	return policyRequests + ";r=" + strconv.FormatInt(left, 10) + ";t=1"
 }
 
-// untilOne is how long it takes until there is a token.
-func untilOne(r *rate.Limiter, now time.Time) time.Duration {
-	missing := 1 - r.TokensAt(now)
+// until is how long it takes until there are so many tokens.
+func until(n int, r *rate.Limiter, now time.Time) time.Duration {
+	missing := float64(n) - r.TokensAt(now)
 	return time.Duration(missing / float64(r.Limit()) * float64(time.Second))
 }
 
@@ -132,8 +132,7 @@ func (l *Limiter) Entries(ctx context.Context, tenant domain.TenantID, n int) er
 		return nil
 	}
 	l.refusals.count(ctx, entriesPerSecond)
-	missing := float64(n) - p.entries.TokensAt(now)
-	return errEntries.After(time.Duration(missing / float64(p.entries.Limit()) * float64(time.Second)))
+	return errEntries.After(until(n, p.entries, now))
 }
 
 // ImportRows is how many rows one import of the tenant may have.

@@ -2,37 +2,16 @@ package migration
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
-	"errors"
+
+	"github.com/holdfast-dev/holdfast/internal/domain"
 )
 
-// Hash is the SHA-256 of a canonical packet. Its text form is 64 lower-case
-// hexadecimal digits, and nothing else parses.
-type Hash [sha256.Size]byte
+// Hash is that of a canonical packet.
+type Hash = domain.Hash
 
-func (h Hash) String() string { return hex.EncodeToString(h[:]) }
-
-// MarshalText gives the text form.
-func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
-
-var errNotHash = errors.New("not 64 lower-case hexadecimal digits")
-
-// UnmarshalText is the inverse of MarshalText.
-func (h *Hash) UnmarshalText(text []byte) error {
-	var parsed Hash
-	if len(text) != hex.EncodedLen(len(parsed)) {
-		return errNotHash
-	}
-	if _, err := hex.Decode(parsed[:], text); err != nil || parsed.String() != string(text) {
-		return errNotHash
-	}
-	*h = parsed
-	return nil
-}
-
-// orNil is a hash as a column, NULL for zero.
-func (h Hash) orNil() []byte {
-	if h == (Hash{}) {
+// hashOrNil is a hash as a column, NULL for zero.
+func hashOrNil(h Hash) []byte {
+	if h.IsZero() {
 		return nil
 	}
 	return h[:]

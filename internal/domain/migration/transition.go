@@ -82,7 +82,7 @@ func transitionTx(ctx context.Context, tx pgx.Tx, from *Migration, s step) (Migr
 	}
 	next := s.applied(from)
 	rows, _ := tx.Query(ctx, sqlTransit, from.Tenant, from.ID, from.State, from.Revision,
-		next.State, next.PlanHash.orNil(), hashes(next.Former), jsonOf(next.Caps), jsonOf(next.Stop), textOrNil(next.HeldBy), next.Envelope.orNil(), now)
+		next.State, hashOrNil(next.PlanHash), hashes(next.Former), jsonOf(next.Caps), jsonOf(next.Stop), textOrNil(next.HeldBy), hashOrNil(next.Envelope), now)
 	moved, err := pgx.CollectExactlyOneRow(rows, scanMigration)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
